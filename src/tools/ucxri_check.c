@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The first fault that is found is the one that counts. Faults of the library come first, then those
- * that keep any library out of the program, then the program's use of UCX.
+ * The first fault that is found is the one that counts. Faults of the library come first, then
+ * those that keep any library out of the program, then the program's use of UCX.
  *
  * A line about a fault has three parts: what is wrong (because), what follows from it, which the
  * caller adds, and what to do (remedy).
@@ -196,8 +196,8 @@ static void check_openmpi(check_t *check, const char *program, const check_lib_t
                   component);
 }
 
-/* The program starts or loads others, which nothing is known of. If Open MPI has started it, they are
- * likely to use that one. */
+/* The program starts or loads others, which nothing is known of. If Open MPI has started it, they
+ * are likely to use that one. */
 static void check_unknown(check_t *check, const char *program, int is_by_user)
 {
     char path[PATH_MAX];

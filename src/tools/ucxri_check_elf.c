@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The file is mapped. All offsets and sizes in it are checked before they are used. Texts are copied
- * at the end, so that the mapping need not be kept.
+ * The file is mapped. All offsets and sizes in it are checked before they are used. Texts are
+ * copied at the end, so that the mapping need not be kept.
  */
 #include "ucxri_check_elf.h"
 
@@ -189,8 +189,8 @@ static void elf_keep_texts(check_elf_t *elf)
 #undef TEXT_KEEP
 }
 
-/* @return All of a file, which is mapped, or NULL: it cannot be read, for which @a is_there is 0, or
- * it is empty. */
+/* @return All of a file, which is mapped, or NULL: it cannot be read, for which @a is_there is 0,
+ * or it is empty. */
 static void *elf_map(const char *path, size_t *size, int *is_there)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Libraries are searched in the order in which they are asked for, as the loader does. Those that are
- * asked for again are not searched twice. A file for another machine is passed over.
+ * Libraries are searched in the order in which they are asked for, as the loader does. Those that
+ * are asked for again are not searched twice. A file for another machine is passed over.
  *
  * What a program opens itself (dlopen) is not found.
  */

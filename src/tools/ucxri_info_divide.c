@@ -54,7 +54,8 @@ static size_t *link_all(const info_t *info)
     return links;
 }
 
-/* Lists of processes by their indices. Their rows are large, so what is compared often is kept apart. */
+/* Lists of processes by their indices. Their rows are large, so what is compared often is kept
+ * apart. */
 typedef struct divide {
     info_t *info;
     size_t *group; /* the next process of its group; DIVIDE_NONE: it is the last */

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A hint is advice: it says what can be done, or that nothing need be, and which section of the guide
- * says more.
+ * A hint is advice: it says what can be done, or that nothing need be, and which section of the
+ * guide says more.
  */
 #include "ucxri_info_hints.h"
 

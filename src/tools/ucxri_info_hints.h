@@ -16,8 +16,8 @@
  * @param advice  What can be done, which may name a section of the user guide. */
 typedef void (*info_hint_func_t)(const char *text, const char *advice, void *arg);
 
-/** Call @a func for each thing that stands out in a job. Nothing is said about few messages. @return
- * How many there were. */
+/** Call @a func for each thing that stands out in a job. Nothing is said about few messages.
+ * @return How many there were. */
 int info_hints(const info_job_t *job, info_hint_func_t func, void *arg);
 
 #endif

@@ -75,8 +75,8 @@ static protocols_here_t protocols_look(void)
     return here;
 }
 
-/* Whether a receive of this length is offered to the sender, if its receiver is first. One that waits
- * for nothing else does not offer it, but by UCXRI_RTR=y. */
+/* Whether a receive of this length is offered to the sender, if its receiver is first. One that
+ * waits for nothing else does not offer it, but by UCXRI_RTR=y. */
 static int protocols_has_rtr(const protocols_case_t *which, size_t length)
 {
     const protocols_here_t *here = which->here;
@@ -153,8 +153,8 @@ static protocols_row_t protocols_ask(const protocols_case_t *which, size_t lengt
                              ri_select_why(&param, choice)};
 }
 
-/* Whether two messages are of one row. All those of the ring are, and the reason is that of the longest:
- * it takes the short ones anyhow. */
+/* Whether two messages are of one row. All those of the ring are, and the reason is that of the
+ * longest: it takes the short ones anyhow. */
 static int protocols_equal(const protocols_row_t *a, const protocols_row_t *b)
 {
     return !strcmp(a->name, b->name) && !strcmp(a->what, b->what) &&

@@ -8,8 +8,8 @@
 #define UCXRI_INFO_PROTOCOLS_H
 
 /** Print a table for each case that matters, with a row for each range of sizes. The chooser of the
- * library is asked, with the thresholds of this environment. ri_config_read() was called, and UCX is
- * loaded. */
+ * library is asked, with the thresholds of this environment. ri_config_read() was called, and UCX
+ * is loaded. */
 void info_protocols(void);
 
 #endif

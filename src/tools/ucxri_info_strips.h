@@ -28,8 +28,8 @@ typedef struct info_strips {
     double (*steps)[INFO_STRIP_KINDS][INFO_STRIP_STEPS];
 } info_strips_t;
 
-/** Read files of UCXRI_TRACE=FILE, of one job. What is wrong is printed. @a strips is to be released by @ref
- * info_strips_cleanup. @return Whether there is anything to be drawn. */
+/** Read files of UCXRI_TRACE=FILE, of one job. What is wrong is printed. @a strips is to be
+ * released by @ref info_strips_cleanup. @return Whether there is anything to be drawn. */
 int info_strips_read(info_strips_t *strips, char **paths, int count);
 
 /** Write them as a JSON object: the length of a step, and for each process its rank, its host, and

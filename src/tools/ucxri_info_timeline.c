@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Lines are short, as there may be a million of them: what can be told from the track of a span is not
- * repeated.
+ * Lines are short, as there may be a million of them: what can be told from the track of a span is
+ * not repeated.
  */
 #include "ucxri_info_timeline.h"
 #include "ucxri_info_timeline_job.h"
@@ -29,8 +29,8 @@ typedef struct timeline {
     timeline_sample_t *samples;            /* the latest of each worker */
 } timeline_t;
 
-/* A time of the process that is written, in microseconds since the start, as it is printed: spans that
- * meet do not overlap, and an arrow begins and ends within its span. */
+/* A time of the process that is written, in microseconds since the start, as it is printed: spans
+ * that meet do not overlap, and an arrow begins and ends within its span. */
 static double timeline_us(const timeline_t *timeline, uint64_t time)
 {
     double us = timeline_job_us(&timeline->job, timeline->process, time);
@@ -119,8 +119,8 @@ static uint64_t timeline_mix(uint64_t value)
     return value ^ (value >> 31);
 }
 
-/* The end of an arrow, within the span. Its id is that of the message, as one number: Perfetto drops
- * arrows whose id is no hexadecimal number of 64 bits. */
+/* The end of an arrow, within the span. Its id is that of the message, as one number: Perfetto
+ * drops arrows whose id is no hexadecimal number of 64 bits. */
 static void timeline_write_flow(timeline_t *timeline, const timeline_span_t *span,
                                 const char *phase, uint64_t uid, uint64_t time)
 {

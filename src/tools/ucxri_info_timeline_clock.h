@@ -28,8 +28,8 @@ typedef struct timeline_clocks {
 /** Add a clock, unless there is one with that name. @return Its index; -1: no memory. */
 int timeline_clock_add(timeline_clocks_t *clocks, const char *name, int64_t real);
 
-/** A message was sent at a time of a clock: @a uid of the sender and @a flow tell messages from each
- * other. @return 0: no memory. */
+/** A message was sent at a time of a clock: @a uid of the sender and @a flow tell messages from
+ * each other. @return 0: no memory. */
 int timeline_clock_sent(timeline_clocks_t *clocks, unsigned clock, uint64_t uid,
                         uint64_t flow, uint64_t time);
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A file is read as a whole. Nothing in it is believed: sizes are checked against what is there, and
- * times must go on. Entries stay where they are in the content.
+ * A file is read as a whole. Nothing in it is believed: sizes are checked against what is there,
+ * and times must go on. Entries stay where they are in the content.
  */
 #include "ucxri_info_timeline_file.h"
 
@@ -19,7 +19,8 @@
 /* Nor has a process more workers. */
 #define FILE_WORKERS 4096
 
-/* Two threads read the clocks one after the other, and may be interrupted in between. Nanoseconds. */
+/* Two threads read the clocks one after the other, and may be interrupted in between.
+ * Nanoseconds. */
 #define FILE_UNORDERED 1000000
 
 /* Later times do not occur, and their sums would not be numbers any more: 36 years since the boot,

@@ -37,8 +37,9 @@ typedef struct timeline_job {
     int all_read;       /* no file was left out */
 } timeline_job_t;
 
-/** Read what the files are of. What is wrong is printed, and a file that cannot be read is left out.
- * @a job is to be released by @ref timeline_job_cleanup. @return 0: there is nothing to be shown. */
+/** Read what the files are of. What is wrong is printed, and a file that cannot be read is left
+ * out. @a job is to be released by @ref timeline_job_cleanup. @return 0: there is nothing to be
+ * shown. */
 int timeline_job_read(timeline_job_t *job, char **paths, int count);
 
 /** @return A time of a process, in microseconds since the start of the job. */
@@ -52,8 +53,8 @@ const timeline_process_t *timeline_job_owner(const timeline_job_t *job, uint64_t
  * lose what was noted. It need not exist. */
 int timeline_job_is_input(const char *out, char **paths, int count);
 
-/** @return Whether a file is one of UCXRI_TRACE=FILE, by how it begins. What comes through a pipe is
- * none, as it could be read once only. */
+/** @return Whether a file is one of UCXRI_TRACE=FILE, by how it begins. What comes through a pipe
+ * is none, as it could be read once only. */
 int timeline_job_is_file(const char *path);
 
 /** Print what is wrong with a file. @return 0. */

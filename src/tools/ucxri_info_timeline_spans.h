@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a process did, from what it noted: spans with a start and an end, on tracks. Spans of a track
- * that overlap are put on lanes, as a viewer needs spans of a line to be one in the other.
+ * What a process did, from what it noted: spans with a start and an end, on tracks. Spans of a
+ * track that overlap are put on lanes, as a viewer needs spans of a line to be one in the other.
  */
 #ifndef UCXRI_INFO_TIMELINE_SPANS_H
 #define UCXRI_INFO_TIMELINE_SPANS_H

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * ucxri_perf: latency, bandwidth, message rate, fast receives and progress of UCX's tag
- * messages, and one-sided operations, with whatever library carries them out, stock UCX beside ucxri,
- * and charts of them.
+ * messages, and one-sided operations, with whatever library carries them out, stock UCX beside
+ * ucxri, and charts of them.
  */
 #include "ucxri_perf_bench.h"
 #include "ucxri_perf_chart.h"
@@ -71,8 +71,8 @@ static void write_files(const perf_options_t *options, const perf_results_t *res
     }
 }
 
-/* A file that cannot be written is found before anything is measured. What is there stays until it is
- * replaced */
+/* A file that cannot be written is found before anything is measured. What is there stays until it
+ * is replaced */
 static void check_writable(const char *path)
 {
     int is_new = (path != NULL) && (access(path, F_OK) != 0);

@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Two panels above each other with one horizontal axis: medians with bars between the quartiles, and
- * ratios. The axis has the message sizes, or where there are several benchmarks or configurations a
- * place for each line, with letters that the key explains. Only what counts decides the scales: a
- * sample that was dropped may be many times too long, and is drawn at the end of the axis then.
+ * Two panels above each other with one horizontal axis: medians with bars between the quartiles,
+ * and ratios. The axis has the message sizes, or where there are several benchmarks or
+ * configurations a place for each line, with letters that the key explains. Only what counts
+ * decides the scales: a sample that was dropped may be many times too long, and is drawn at the end
+ * of the axis then.
  */
 #include "ucxri_perf_compare_chart.h"
 #include "ucxri_perf_bench.h"

@@ -22,8 +22,8 @@ void perf_compare_print(FILE *file, const perf_compare_t *compare, const int *cp
 void perf_compare_csv_write(const char *path, const perf_compare_t *compare);
 
 /**
- * The verdict of one state in words, as "the library is faster in 14 of 16 sizes, equal in 2, slower
- * in 0".
+ * The verdict of one state in words, as "the library is faster in 14 of 16 sizes, equal in 2,
+ * slower in 0".
  *
  * @return whether anything was compared; if not, the text says so
  */

@@ -122,8 +122,8 @@ static void truncate_files(run_t *run)
     }
 }
 
-/* The user, or a time limit, wants an end: what there is by then is told. The signal, and the program
- * that is to end as well, or 0 */
+/* The user, or a time limit, wants an end: what there is by then is told. The signal, and the
+ * program that is to end as well, or 0 */
 static volatile sig_atomic_t is_interrupted;
 static volatile sig_atomic_t running_pid;
 
@@ -149,8 +149,8 @@ static void await_interrupt(int number)
     }
 }
 
-/* In the new process. The benchmark writes a file, and a command its standard output: what that says
- * beside its results is for the user. */
+/* In the new process. The benchmark writes a file, and a command its standard output: what that
+ * says beside its results is for the user. */
 static void __attribute__((noreturn)) become(const run_t *run, char **argv, pid_t parent)
 {
     int null = open("/dev/null", O_RDWR);

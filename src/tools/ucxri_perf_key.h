@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Names below a chart that are too long for their places: a letter stands there, and a key below the
- * axis has the names behind the letters.
+ * Names below a chart that are too long for their places: a letter stands there, and a key below
+ * the axis has the names behind the letters.
  */
 #ifndef UCXRI_PERF_KEY_H
 #define UCXRI_PERF_KEY_H

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * An operation and its flush are timed, as it takes both to know that it has ended at the target. The
- * origin tells the target that a batch has ended by a put, which is not timed: a message would need
- * another kind of progress.
+ * An operation and its flush are timed, as it takes both to know that it has ended at the target.
+ * The origin tells the target that a batch has ended by a put, which is not timed: a message would
+ * need another kind of progress.
  */
 #include "ucxri_perf_one_sided.h"
 #include "ucxri_perf_clock.h"

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The benchmarks of one-sided operations: rank 0 is the origin, and rank 1 the target, which progresses
- * or computes meanwhile. Puts go to the target's receive buffers, gets come from its send buffer, and
- * atomics add to a word of its own.
+ * The benchmarks of one-sided operations: rank 0 is the origin, and rank 1 the target, which
+ * progresses or computes meanwhile. Puts go to the target's receive buffers, gets come from its
+ * send buffer, and atomics add to a word of its own.
  */
 #ifndef UCXRI_PERF_ONE_SIDED_H
 #define UCXRI_PERF_ONE_SIDED_H

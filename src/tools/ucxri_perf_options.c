@@ -26,8 +26,8 @@
 #define MAX_CONFIGS 64
 
 /*
- * The experiments of Small and Yuan (ICS'09), with message sizes for present machines, and what those
- * leave out: both sides compute while a message moves that is longer than 32 KB.
+ * The experiments of Small and Yuan (ICS'09), with message sizes for present machines, and what
+ * those leave out: both sides compute while a message moves that is longer than 32 KB.
  */
 typedef struct {
     const char *name;

@@ -79,8 +79,8 @@ static inline size_t perf_params_stride(size_t size)
 void perf_params_format_config(char *text, size_t length, const perf_point_t *point);
 
 /**
- * Write what a configuration of progress means in words, as in "sender is ready at once, computes 60
- * units afterwards; receiver is ready after 10 units".
+ * Write what a configuration of progress means in words, as in "sender is ready at once, computes
+ * 60 units afterwards; receiver is ready after 10 units".
  *
  * @param config  of perf_params_format_config(); another text is copied
  */

@@ -93,8 +93,8 @@ static inline unsigned char *perf_peer_recv_buffer(const perf_peer_t *peer, size
     return peer->recvbuf + number * perf_params_stride(size);
 }
 
-/** Wait for a request of perf_peer_send(), perf_peer_recv() or any other operation, and free it; NULL
- * is complete */
+/** Wait for a request of perf_peer_send(), perf_peer_recv() or any other operation, and free it;
+ * NULL is complete */
 static inline void perf_peer_complete(perf_peer_t *peer, void *request)
 {
     perf_wait_t wait = {0};

@@ -29,8 +29,9 @@ perf_quartiles_t perf_quartiles(double *values, size_t n);
 size_t perf_keep(double *values, const unsigned char *dropped, size_t n, size_t min);
 
 /**
- * Whether a value is a far outlier: beyond the quartiles by more than PERF_OUTLIER_SPREADS times their
- * distance, and by more than a tenth of the median, as few values may have quartiles close together.
+ * Whether a value is a far outlier: beyond the quartiles by more than PERF_OUTLIER_SPREADS times
+ * their distance, and by more than a tenth of the median, as few values may have quartiles close
+ * together.
  *
  * @return 1 or 0
  */

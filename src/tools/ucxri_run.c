@@ -225,8 +225,8 @@ static const char *const openmpi_parameters[][2] = {{"pml", "ucx"},
     "elsewhere; " \
     "unset that, or set OMPI_MCA_pml=ucx"
 
-/* @return Whether the user has restricted with what Open MPI uses UCX. Then UCX is not to be forced on
- * hosts that have nothing of it: Open MPI would end. */
+/* @return Whether the user has restricted with what Open MPI uses UCX. Then UCX is not to be forced
+ * on hosts that have nothing of it: Open MPI would end. */
 static int openmpi_is_restricted(char *name, size_t max)
 {
     char value[256], where[256];
@@ -288,8 +288,8 @@ static int run_check(const check_t *check)
     return check_print(check, note[0] == '\0' ? NULL : note);
 }
 
-/* Set a variable to @a prefix and the name of a file, which is absolute, as programs change their folder;
- * or to stdout or stderr. */
+/* Set a variable to @a prefix and the name of a file, which is absolute, as programs change their
+ * folder; or to stdout or stderr. */
 static void set_output(const char *variable, const char *prefix, const char *name)
 {
     char folder[PATH_MAX], value[2 * PATH_MAX];

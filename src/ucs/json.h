@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What JSON is written with. Bytes beyond ASCII are passed on: names of programs and files are mostly
- * UTF-8.
+ * What JSON is written with. Bytes beyond ASCII are passed on: names of programs and files are
+ * mostly UTF-8.
  */
 #ifndef RI_JSON_H
 #define RI_JSON_H

@@ -135,8 +135,8 @@ static int rank_argument(pid_t pid, const char *option, char *value, size_t max)
     return 0;
 }
 
-/* Hydra starts a proxy on each host, and tells it where mpiexec listens: host:port, which no two jobs
- * that run have in common. Shells may stand between the proxy and this process. */
+/* Hydra starts a proxy on each host, and tells it where mpiexec listens: host:port, which no two
+ * jobs that run have in common. Shells may stand between the proxy and this process. */
 static void rank_look_for_hydra(void)
 {
     char place[RANK_PLACE_MAX];

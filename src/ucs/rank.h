@@ -9,7 +9,8 @@
 
 #include <stddef.h>
 
-/** @return The rank in digits, as it stands in the environment, or NULL: no launcher has told it. */
+/** @return The rank in digits, as it stands in the environment, or NULL: no launcher has told
+ * it. */
 const char *ri_rank_text(void);
 
 /** @return The rank as a number, or -1: no launcher has told it. */
@@ -29,8 +30,8 @@ int ri_rank_job(char *job, size_t max);
 /** @return Whether this process may speak for its job: it has rank 0, or does not know its rank. */
 int ri_rank_is_first(void);
 
-/** @return Whether this process may speak for the ranks of its host: it is the first of them, or its
- * place among them is not known and ri_rank_is_first() holds. */
+/** @return Whether this process may speak for the ranks of its host: it is the first of them, or
+ * its place among them is not known and ri_rank_is_first() holds. */
 int ri_rank_is_first_of_host(void);
 
 /** Write the name of this host to @a host, without its domain. What does not fit the @a max bytes,

@@ -29,8 +29,8 @@ static inline void ri_activity_note_message(ri_worker_t *worker)
     worker->active_us = ri_clock_now_us();
 }
 
-/** The library is about to copy @a length bytes of a message. The time counts as progress calls that
- * the application would have made meanwhile: the library is busy, not the application. */
+/** The library is about to copy @a length bytes of a message. The time counts as progress calls
+ * that the application would have made meanwhile: the library is busy, not the application. */
 static inline void ri_activity_note_copy(ri_worker_t *worker, size_t length)
 {
     worker->polls += length / RI_ACTIVITY_POLL_BYTES;
@@ -44,9 +44,9 @@ static inline void ri_activity_note_full(ri_worker_t *worker)
     worker->attention    = 1;
 }
 
-/** @return Whether the application calls progress soon after a send that has found its ring full: it
- * did so the latest RI_ACTIVITY_PROMPT_TIMES times. Then a message that waits for room goes out as soon
- * as there is room, as the application is not busy elsewhere. */
+/** @return Whether the application calls progress soon after a send that has found its ring full:
+ * it did so the latest RI_ACTIVITY_PROMPT_TIMES times. Then a message that waits for room goes out
+ * as soon as there is room, as the application is not busy elsewhere. */
 static inline int ri_activity_is_prompt(const ri_worker_t *worker)
 {
     return worker->full.times >= RI_ACTIVITY_PROMPT_TIMES;
@@ -58,8 +58,8 @@ static inline int ri_activity_was_full(const ri_worker_t *worker)
     return worker->full.is_news;
 }
 
-/** Progress is called for the first time since a send has found no room, as ri_activity_was_full() says:
- * note whether it was called soon after the send. */
+/** Progress is called for the first time since a send has found no room, as ri_activity_was_full()
+ * says: note whether it was called soon after the send. */
 static inline void ri_activity_note_progress(ri_worker_t *worker)
 {
     worker->full.is_news = 0;

@@ -24,8 +24,8 @@
 #include <strings.h>
 #include <ucs/sys/string.h>
 
-/* Runs of derived datatypes that are moved one by one. Within a host the kernel takes some 0.3 us to find
- * the pages of each run of a receive, a third of what it takes to copy so many bytes. */
+/* Runs of derived datatypes that are moved one by one. Within a host the kernel takes some 0.3 us
+ * to find the pages of each run of a receive, a third of what it takes to copy so many bytes. */
 #define CONFIG_RUN      4096
 #define CONFIG_RUN_HOST 8192
 
@@ -40,8 +40,8 @@
 
 /* Of rings, where RING_SIZE is auto. A large one is larger than a core's own cache, which makes it
  * faster between cores that share the next one: what its receiver has read has left the receiver's
- * cache when the sender writes there again. With a medium one a message of 64 KB took 5.2 us, with a
- * large one 3.5, and a row of them went at 11 GB/s rather than 20 (performance.md). */
+ * cache when the sender writes there again. With a medium one a message of 64 KB took 5.2 us, with
+ * a large one 3.5, and a row of them went at 11 GB/s rather than 20 (performance.md). */
 #define CONFIG_RING_SMALL  (64ul << 10)
 #define CONFIG_RING_MEDIUM (256ul << 10)
 #define CONFIG_RING_LARGE  (1ul << 20)
@@ -53,8 +53,8 @@
  * a host: what a copy may cost grows with it. */
 #define CONFIG_NET_EXCHANGE 4
 
-/* A receiver that is away lets its sender wait for much longer than an exchange takes. So a message of so
- * many times the length is copied, and of at most this part of the pool. */
+/* A receiver that is away lets its sender wait for much longer than an exchange takes. So a message
+ * of so many times the length is copied, and of at most this part of the pool. */
 #define CONFIG_AWAY      4
 #define CONFIG_POOL_AWAY 8
 

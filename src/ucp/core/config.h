@@ -46,8 +46,8 @@ void ri_config_print(FILE *stream, int doc);
 void ri_config_foreach(void (*func)(const char *name, const char *value, void *arg),
                        void *arg);
 
-/** Write how one variable was set, as UCXRI_NAME=value, to @a text, which has room for @a max bytes with
- * the end. @a name is without its prefix; of one that does not exist it is "". */
+/** Write how one variable was set, as UCXRI_NAME=value, to @a text, which has room for @a max bytes
+ * with the end. @a name is without its prefix; of one that does not exist it is "". */
 void ri_config_print_setting(const char *name, char *text, size_t max);
 
 /** After ri_config_read(): take these costs in place of those that were measured, and compute the

@@ -87,9 +87,9 @@ void ri_conn_say_lost(ri_conn_t *conn);
 
 /** Answer RESET: nothing comes from the conn any more, neither messages nor writes, and the peer
  * receives nothing of what has come. BYE is said up to the latest number or the one in front of a
- * lost one, unless it was; if the id of the stream is not known, as soon as it is. The conn works or
- * has lost a number, which does not count any more once BYE is said; the caller fails it next, if it
- * is there still. */
+ * lost one, unless it was; if the id of the stream is not known, as soon as it is. The conn works
+ * or has lost a number, which does not count any more once BYE is said; the caller fails it next,
+ * if it is there still. */
 void ri_conn_say_over(ri_conn_t *conn);
 
 /**

@@ -106,13 +106,15 @@ struct ri_conn {
     size_t fast_max; /* shorter contiguous messages may take the fast path; kept by
                         ri_conn_update_fast() */
     size_t ring_max; /* longest payload that goes through the ring, and waits for room if need be */
-    size_t ring_long; /* longest contiguous payload that goes through the ring rather than by a plane */
+    /* longest contiguous payload that goes through the ring rather than by a plane */
+    size_t ring_long;
     size_t ring_long_quick; /* the same while the ring is quick; 0: as ring_long */
     /* RI_CONN_*; those of RI_CONN_LIFE are changed by ri_conn_set_life() */
     uint32_t flags;
     uint32_t tx_sn;  /* of the latest message; the first is 1 */
     uint64_t tx_tag; /* of the latest message */
-    /* rows of messages (tag/send_fast.c): worker->rings.clock when the fast path last sent by the ring */
+    /* rows of messages (tag/send_fast.c): worker->rings.clock when the fast path last sent by the
+     * ring */
     uint64_t tx_clock;
     uint64_t tx_ticks; /* when it last sent a message that may go in parts */
 

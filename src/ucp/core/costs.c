@@ -28,9 +28,9 @@
  * per ns come out that the ring was seen to carry. */
 #define COSTS_LINES_AT_ONCE 11
 
-/* What a ring is assumed to carry of longer messages at least, in bytes per ns, as it did where lines
- * took 60 to 500 ns: of near cores the prefetchers run ahead of the copy, and far ones write past their
- * caches. */
+/* What a ring is assumed to carry of longer messages at least, in bytes per ns, as it did where
+ * lines took 60 to 500 ns: of near cores the prefetchers run ahead of the copy, and far ones write
+ * past their caches. */
 #define COSTS_RING_RATE 10.0
 
 /* A ring is quick that carries so many times what the plane does. */
@@ -189,7 +189,8 @@ static size_t costs_eager(const ri_costs_t *costs, double ring_rate)
                        RI_COSTS_EAGER_MIN, RI_COSTS_EAGER_MAX);
 }
 
-/* What a ring carries if lines come one after the other, as many at the same time as a core can miss. */
+/* What a ring carries if lines come one after the other, as many at the same time as a core can
+ * miss. */
 static double costs_ring_rate(const ri_costs_t *costs)
 {
     return COSTS_LINES_AT_ONCE * RI_CACHE_LINE / costs->line;
@@ -205,8 +206,9 @@ size_t ri_costs_ring_thresh(const ri_costs_t *costs)
     return costs_eager(costs, ri_max(costs_ring_rate(costs), COSTS_RING_RATE));
 }
 
-/* Up to 256 KB an agreement of both sides, who copy one half each then, takes about as long as what it
- * saves: 128 KB took 10 us by it, 6 by a ring of twice the plane's rate, 12 by one of the same rate. */
+/* Up to 256 KB an agreement of both sides, who copy one half each then, takes about as long as what
+ * it saves: 128 KB took 10 us by it, 6 by a ring of twice the plane's rate, 12 by one of the same
+ * rate. */
 double ri_costs_quick_rate(const ri_costs_t *costs)
 {
     return costs->plane_measured ? COSTS_QUICK * costs->plane.rate : COSTS_RING_RATE;

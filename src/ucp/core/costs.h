@@ -84,8 +84,9 @@ size_t ri_costs_hybrid_thresh(const ri_costs_t *costs);
  * RI_COSTS_COOP_MIN to RI_COSTS_COOP_MAX. */
 size_t ri_costs_coop_thresh(const ri_costs_t *costs);
 
-/** @return From how many ticks (ucs/clock.h) on, with those of the clock itself, a line that another
- * core has written is far; 0: the cost of a line is not known, or the clock is too slow to tell. */
+/** @return From how many ticks (ucs/clock.h) on, with those of the clock itself, a line that
+ * another core has written is far; 0: the cost of a line is not known, or the clock is too slow to
+ * tell. */
 uint64_t ri_costs_far_ticks(const ri_costs_t *costs);
 
 #endif

@@ -11,11 +11,12 @@
  * announced long ago waits for a receive that is not posted. */
 #define EXCHANGE_SENDS 4
 
-/* So many messages of the peer's in succession that met none of this process's tell that there is no
- * exchange any more. There is none at first. */
+/* So many messages of the peer's in succession that met none of this process's tell that there is
+ * no exchange any more. There is none at first. */
 #define EXCHANGE_ALONE 4
 
-/* Then one message in so many is taken for one of an exchange, to see whether there is one again. */
+/* Then one message in so many is taken for one of an exchange, to see whether there is one
+ * again. */
 #define EXCHANGE_AGAIN 64
 
 /* Whether a conn has announced something that its receiver can copy by itself. */

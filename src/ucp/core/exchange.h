@@ -3,48 +3,48 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Whether long messages go both ways between two processes at the same time, as when neighbours
- * exchange what is at their borders. Then each has a copy of its own to make, and a second copy that
- * would save time elsewhere costs some.
+ * exchange what is at their borders. Then each has a copy of its own to make, and a second copy
+ * that would save time elsewhere costs some.
  *
- * A sender takes a message for one of an exchange if the peer asks for long messages soon, as it has
- * said (proto/rtr/rtr_learn.h), this process has receives posted, and one of the peer's latest messages
- * has met one of this process's, or has come, and was not looked at, when this process sends. If there
- * was none, as in a ping-pong whose receives are posted before the sends, one message in some is taken
- * for one all the same, to see whether there is an exchange by now. In a crowd, processes that share
- * processors take their turns, and all this cannot be seen: there it counts that this process has
- * receives posted.
+ * A sender takes a message for one of an exchange if the peer asks for long messages soon, as it
+ * has said (proto/rtr/rtr_learn.h), this process has receives posted, and one of the peer's latest
+ * messages has met one of this process's, or has come, and was not looked at, when this process
+ * sends. If there was none, as in a ping-pong whose receives are posted before the sends, one
+ * message in some is taken for one all the same, to see whether there is an exchange by now. In a
+ * crowd, processes that share processors take their turns, and all this cannot be seen: there it
+ * counts that this process has receives posted.
  */
 #ifndef RI_EXCHANGE_H
 #define RI_EXCHANGE_H
 
 #include "worker.h"
 
-/* Messages of this length and shorter ones go through a ring in an exchange, too: two copies take no
- * longer than an announcement and a call; nor than to lose the processor once more, in a crowd. A quick
- * ring takes longer ones. */
+/* Messages of this length and shorter ones go through a ring in an exchange, too: two copies take
+ * no longer than an announcement and a call; nor than to lose the processor once more, in a crowd.
+ * A quick ring takes longer ones. */
 #define RI_EXCHANGE_RING_MAX         16384
 #define RI_EXCHANGE_RING_MAX_CROWDED 32768
 
-/* A quick ring takes messages of an exchange up to one of so many parts of the longest that it takes at
- * all: 64 KB both ways went at 27 GB/s rather than 12 by copies of one side, 256 KB at 9 rather than
- * 11. */
+/* A quick ring takes messages of an exchange up to one of so many parts of the longest that it
+ * takes at all: 64 KB both ways went at 27 GB/s rather than 12 by copies of one side, 256 KB at 9
+ * rather than 11. */
 #define RI_EXCHANGE_QUICK_PARTS 2
 
 /** @return Whether this process has just announced a message to the peer that the peer can copy by
  * itself, and that it has not matched. */
 int ri_exchange_also_sends(const ri_peer_t *peer);
 
-/** A long message of a peer's has met its receive, with its first part at least: note whether one of
- * this process's is on its way. */
+/** A long message of a peer's has met its receive, with its first part at least: note whether one
+ * of this process's is on its way. */
 void ri_exchange_note(ri_peer_t *peer);
 
-/** @return Whether more processes of the job are on this host than it has processors, as far as that is
- * known: then one that waits for another one's copy keeps it from making it. */
+/** @return Whether more processes of the job are on this host than it has processors, as far as
+ * that is known: then one that waits for another one's copy keeps it from making it. */
 int ri_exchange_is_crowded(const ri_worker_t *worker);
 
 /** @return Whether a message of @a length bytes, which is sent now while this process is about to
- * receive, is taken for one of an exchange. Each call counts as a message. @a has_come: a long message
- * of the peer's is here and was not looked at, so the two do meet on their way. */
+ * receive, is taken for one of an exchange. Each call counts as a message. @a has_come: a long
+ * message of the peer's is here and was not looked at, so the two do meet on their way. */
 int ri_exchange_is_on(ri_conn_t *conn, size_t length, int has_come);
 
 #endif

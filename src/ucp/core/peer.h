@@ -10,8 +10,8 @@
 #include "peer_types.h"
 #include "../../uct/shm/ring.h"
 
-/** @return What a record to the peer says: whether its long messages are waited for, asked for soon, or
- * neither: RI_RING_HINT_*. */
+/** @return What a record to the peer says: whether its long messages are waited for, asked for
+ * soon, or neither: RI_RING_HINT_*. */
 static inline uint8_t ri_peer_hint(const ri_peer_t *peer)
 {
     return RI_RING_HINT_SAID | ((peer->hint.waited > 0) ? RI_RING_HINT_WAITS : 0) |

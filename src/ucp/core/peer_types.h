@@ -61,11 +61,12 @@ typedef struct ri_peer_way {
     uint8_t address[RI_PLANE_ADDRESS_MAX]; /* CONNECTED: of the peer's end */
 } ri_peer_way_t;
 
-/* So many messages may go by a ring of which the peer is taken to wait for them, although it has not said
- * so again. The next one is announced, and its FIN says it. */
+/* So many messages may go by a ring of which the peer is taken to wait for them, although it has
+ * not said so again. The next one is announced, and its FIN says it. */
 #define RI_PEER_HINT_FRESH 32
 
-/* So many long messages in a row that were neither waited for nor asked for soon: this process is away. */
+/* So many long messages in a row that were neither waited for nor asked for soon: this process is
+ * away. */
 #define RI_PEER_HINT_MISSED 3
 
 /* Lives as long as it has a conn or a stream. */

@@ -54,8 +54,8 @@ ri_rma_op_t *ri_rma_op_new(ri_worker_t *worker);
  * channel until @ref ri_rma_flushed or @ref ri_rma_ordered says that it is over. */
 void ri_rma_set_behind(ri_conn_t *conn);
 
-/** The application has fenced: until what was started before is over, later one-sided operations go by
- * stock as well, which keeps them behind it (RI_CONN_FENCED). */
+/** The application has fenced: until what was started before is over, later one-sided operations go
+ * by stock as well, which keeps them behind it (RI_CONN_FENCED). */
 void ri_rma_fence(ri_worker_t *worker);
 
 /** An operation has been started that stock has not ended, see @ref ri_rma_started. It is freed
@@ -165,8 +165,8 @@ static inline int ri_rma_is_open(const ri_worker_t *worker, const ri_conn_t *con
     return oldest->seq <= seq;
 }
 
-/** @return Whether the end of a flush would change anything: stock may be at something. @a conn NULL: of
- * all endpoints, also of those that were closed or have failed since. */
+/** @return Whether the end of a flush would change anything: stock may be at something. @a conn
+ * NULL: of all endpoints, also of those that were closed or have failed since. */
 static inline int ri_rma_wants_flush(const ri_worker_t *worker, const ri_conn_t *conn)
 {
     return (conn != NULL) ? !!(conn->flags & RI_CONN_BEHIND_RMA) :

@@ -22,11 +22,11 @@ typedef struct ri_rma {
     ucs_list_link_t ops[RI_RMA_KINDS]; /* operations that have not ended here, by age */
     ucs_list_link_t closed;            /* operations whose conn has ended */
     ucs_list_link_t behind;            /* conns with RI_CONN_BEHIND_RMA */
-    uint64_t
-            left; /* of seq, when the latest one of such conns has ended; 0: all that it had is over */
+    /* seq at the end of the latest conn that had RI_CONN_BEHIND_RMA; 0: its operations are over */
+    uint64_t left;
     ucs_list_link_t posted; /* conns with RI_CONN_POSTED */
-    unsigned
-            in_stock; /* operations that are being handed to stock, which may call others for them */
+    /* operations that are being handed to stock, which may call other functions of UCP for them */
+    unsigned in_stock;
     ri_rma_op_t *free;
     unsigned num_free;
 } ri_rma_t;

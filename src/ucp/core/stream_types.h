@@ -50,8 +50,8 @@ typedef struct ri_assembly {
  *
  * Its states are flags. Most of them are independent of each other:
  *
- *   acked     0 -> 1  CONN_ACK is sent (link/control.c); 1 -> 0 the sender asks once more, as it has
- *                     not got it (in/handlers.c)
+ *   acked     0 -> 1  CONN_ACK is sent (link/control.c)
+ *             1 -> 0  the sender asks once more, as it has not got it (in/handlers.c)
  *   stalled   0 -> 1  the next message may be for a receive whose sender was asked by REVOKE, and
  *                     waits for the answer, as all messages behind it (order/deliver.c)
  *   resumes   0 -> 1  the answer has come, while the stream is stalled; then both become 0, and

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Ranks are what a user knows. The time, host and process in front of the line take some 45 columns,
- * so it does not repeat them.
+ * Ranks are what a user knows. The time, host and process in front of the line take some 45
+ * columns, so it does not repeat them.
  */
 #include "tell.h"
 #include "conn_types.h"

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * How entries are kept, and the file of the process, in which the blocks of all workers stand in the
- * order in which they were written. A child by fork() writes none, also if it makes a worker: the
- * file of its rank is its parent's. It does not even look at the lock, which a thread that does not
- * exist there may have held.
+ * How entries are kept, and the file of the process, in which the blocks of all workers stand in
+ * the order in which they were written. A child by fork() writes none, also if it makes a worker:
+ * the file of its rank is its parent's. It does not even look at the lock, which a thread that does
+ * not exist there may have held.
  */
 #include "timeline.h"
 #include "../../ucs/log.h"

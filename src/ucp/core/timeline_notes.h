@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the life of long messages tells a timeline (timeline.h). Messages of up to UCXRI_EAGER_THRESH
- * bytes, and all without a timeline, cost one look.
+ * What the life of long messages tells a timeline (timeline.h). Messages of up to
+ * UCXRI_EAGER_THRESH bytes, and all without a timeline, cost one look.
  */
 #ifndef RI_TIMELINE_NOTES_H
 #define RI_TIMELINE_NOTES_H
@@ -31,8 +31,8 @@ static inline int ri_timeline_takes(const ri_worker_t *worker, uint64_t length)
            ri_unlikely(worker->timeline.entries != NULL);
 }
 
-/** A call of the application, but one of progress, begins that may take long, as it copies. Callbacks
- * may make such calls within progress, to whose time they count. */
+/** A call of the application, but one of progress, begins that may take long, as it copies.
+ * Callbacks may make such calls within progress, to whose time they count. */
 static inline void ri_timeline_call_begins(ri_worker_t *worker)
 {
     if (ri_unlikely(worker->timeline.entries != NULL) && !worker->progressing) {

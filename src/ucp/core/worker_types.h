@@ -154,7 +154,8 @@ struct ri_worker {
     int timed;       /* time in calls is measured */
     int destroyed;   /* stock is being destroyed: drop what arrives */
     int host_memory; /* this UCX knows no other kind of memory */
-    int64_t unnoted; /* the longest message or receive that neither trace nor timeline tells of; -1: none */
+    /* the longest message or receive that neither trace nor timeline tells of; -1: none */
+    int64_t unnoted;
     unsigned coop_turn; /* counts progress calls while there are transfers, see coop.c */
     uint32_t conn_serial; /* number of the latest conn */
     int version_reported; /* that a peer speaks another version of the wire was reported */

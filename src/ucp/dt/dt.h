@@ -196,8 +196,8 @@ static inline int ri_dt_is_contig(const ri_dt_data_t *data)
 size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t max);
 
 /**
- * Describe data that is not contiguous for a sender that is to write it, run by run: generic data whose
- * layout is a grid of long runs, not too many of them.
+ * Describe data that is not contiguous for a sender that is to write it, run by run: generic data
+ * whose layout is a grid of long runs, not too many of them.
  *
  * @param address  Set to where the first run is.
  *

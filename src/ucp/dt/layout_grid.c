@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The loops of a layout come from the outermost one inwards. The grid is made from its run outwards, as
- * turns that adjoin make a longer run, and loops at one stride make one loop.
+ * The loops of a layout come from the outermost one inwards. The grid is made from its run
+ * outwards, as turns that adjoin make a longer run, and loops at one stride make one loop.
  */
 #include "layout_grid.h"
 
@@ -15,8 +15,8 @@ typedef struct grid_loop {
     int64_t stride;
 } grid_loop_t;
 
-/* Put a loop around a grid of @a depth loops. @return How many it has then; more than it can have: it
- * has no room for this one. */
+/* Put a loop around a grid of @a depth loops. @return How many it has then; more than it can have:
+ * it has no room for this one. */
 static unsigned grid_add(ri_wire_grid_t *grid, unsigned depth, const grid_loop_t *loop)
 {
     int64_t next;

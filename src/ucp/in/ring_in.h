@@ -14,12 +14,12 @@
  * with a number. Nothing is taken. */
 int ri_ring_in_has_message(const ri_stream_t *stream);
 
-/** @return Whether one of the next 16 records in the ring of a stream, if it has one, begins a message
- * above EAGER_THRESH. No, while one is being delivered. Nothing is taken. */
+/** @return Whether one of the next 16 records in the ring of a stream, if it has one, begins a
+ * message above EAGER_THRESH. No, while one is being delivered. Nothing is taken. */
 int ri_ring_in_has_long_message(const ri_stream_t *stream);
 
-/** @return Whether something is to be done about a ring that the peer of @a stream sends into: there
- * is a record, or the ring is dead. */
+/** @return Whether something is to be done about a ring that the peer of @a stream sends into:
+ * there is a record, or the ring is dead. */
 static inline int ri_ring_in_is_due(const ri_stream_t *stream)
 {
     /* What its ring points to: the fewer loads wait for each other, the better */
@@ -39,9 +39,9 @@ static inline unsigned ri_ring_in_find_due(const ri_worker_t *worker, unsigned e
 
 /** Receive from the first @a end rings of a worker, of which the last is due, as
  * ri_ring_in_find_due() says: up to 16 records from each. Rings that are dead and empty, or whose
- * sender breaks the protocol, are freed. Calls back; any conn or stream that is not busy may be gone
- * afterwards. @return Number of records that were taken; one that has to wait in its ring until those
- * before it have come does not count. */
+ * sender breaks the protocol, are freed. Calls back; any conn or stream that is not busy may be
+ * gone afterwards. @return Number of records that were taken; one that has to wait in its ring
+ * until those before it have come does not count. */
 unsigned ri_ring_in_poll(ri_worker_t *worker, unsigned end);
 
 /** Receive from all rings of a worker, as ri_ring_in_poll(). @return Number of records. */

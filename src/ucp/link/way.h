@@ -101,7 +101,8 @@ void ri_way_fail_and_tell(ri_worker_t *worker, ri_peer_t *peer);
 void ri_way_check(ri_worker_t *worker);
 
 /** Tell the peers whose way ri_way_fail_and_tell() has ended that this side has no end of it any
- * more, where that is possible and they have no new one. Any conn or peer may be gone afterwards. */
+ * more, where that is possible and they have no new one. Any conn or peer may be gone
+ * afterwards. */
 void ri_way_tell_gone(ri_worker_t *worker);
 
 /** @return Whether there may be something for @ref ri_way_tell_gone. */

@@ -123,8 +123,8 @@ ucs_status_t ucp_ep_create(ucp_worker_h stock, const ucp_ep_params_t *params,
         return status;
     }
 
-    /* A worker that is not served, in a process where the library is on, and the address of one that
-     * is. Where it is off, the address must not work: the job is mixed. */
+    /* A worker that is not served, in a process where the library is on, and the address of one
+     * that is. Where it is off, the address must not work: the job is mixed. */
     if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) &&
         ((ri_req_headroom != 0) || atomic_load(&ri_context_left)) &&
         (ri_wire_address_parse(params->address, &stock_address, &remote) !=

@@ -21,14 +21,15 @@
 /* Keys that this library has packed, by their address. */
 static ri_map_t packed_keys = RI_MAP_INITIALIZER;
 
-/* The fields of a mapping that are known here: others may mean that memory is not this process's. */
+/* The fields of a mapping that are known here: others may mean that memory is not this
+ * process's. */
 #define MEM_KNOWN_FIELDS \
     (UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | \
      UCP_MEM_MAP_PARAM_FIELD_FLAGS | UCP_MEM_MAP_PARAM_FIELD_PROT | \
      UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE)
 
-/* Where memory is, as its mapping was asked for, or as stock has chosen where it has allocated it: an
- * address is a hint then. @return Whether it is known. */
+/* Where memory is, as its mapping was asked for, or as stock has chosen where it has allocated it:
+ * an address is a hint then. @return Whether it is known. */
 static int mem_range(ucp_mem_h memh, const ucp_mem_map_params_t *params,
                      ucp_mem_attr_t *attr)
 {

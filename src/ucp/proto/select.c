@@ -27,8 +27,8 @@ static inline int select_can(unsigned plane, unsigned need)
 }
 
 /* Whether a message of medium length can be copied to the pool. A synchronous send has to wait
- * for its receive, so there is nothing to be gained. Longer ones are copied where the receiver is away,
- * as they would wait for it. */
+ * for its receive, so there is nothing to be gained. Longer ones are copied where the receiver is
+ * away, as they would wait for it. */
 static int select_has_pool(const ri_select_param_t *param, unsigned plane)
 {
     size_t thresh = (plane & RI_PLANE_KEYS) ?
@@ -60,10 +60,11 @@ static int select_is_for_both(const ri_select_param_t *param)
     return param->pieces && !param->rtr_in_runs;
 }
 
-/* Whether the sender can write by an RTR within the host. A receiver that waits would rather take data
- * in runs from a shelf: both copy then, in less time than the kernel takes to write them. In an exchange
- * each side has one message to copy, and reads its own: if one of the two has an RTR, and its sender
- * wrote it, that side would copy both. In a crowd it is not known whether there is an exchange. */
+/* Whether the sender can write by an RTR within the host. A receiver that waits would rather take
+ * data in runs from a shelf: both copy then, in less time than the kernel takes to write them. In
+ * an exchange each side has one message to copy, and reads its own: if one of the two has an RTR,
+ * and its sender wrote it, that side would copy both. In a crowd it is not known whether there is
+ * an exchange. */
 static int select_may_write(const ri_select_param_t *param)
 {
     return !param->rtr_by_net && ri_select_is_early(param) &&
@@ -85,8 +86,9 @@ static int select_is_for_one(const ri_select_param_t *param)
            select_has_hybrid(param, param->host_plane);
 }
 
-/* Whether a receiver that sends as well is to say in a slot who copies. Of several messages at once it
- * reads all but the first: it does not come to look at many slots, nor the sender to write by them. */
+/* Whether a receiver that sends as well is to say in a slot who copies. Of several messages at once
+ * it reads all but the first: it does not come to look at many slots, nor the sender to write by
+ * them. */
 static int select_may_both(const ri_select_param_t *param)
 {
     int one_by_one = param->exchanges ? (param->alone && !param->crowded) :
@@ -96,8 +98,8 @@ static int select_may_both(const ri_select_param_t *param)
 }
 
 /* Both sides may copy, and the receiver says who does. If both send, each has a copy of its own to
- * make: unless one of them is to make all of this one, or the other cannot read data in runs. Without
- * rings of its own this worker may sleep, and nothing would wake it up. */
+ * make: unless one of them is to make all of this one, or the other cannot read data in runs.
+ * Without rings of its own this worker may sleep, and nothing would wake it up. */
 static int select_has_coop(const ri_select_param_t *param)
 {
     return !select_is_for_one(param) &&
@@ -139,8 +141,8 @@ static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane
 }
 
 /* Whether the RTR of the receive came through a network, and can be used. A receive has one RTR, so
- * it is not written within the host then, even if both processes are on one. Data in too many pieces to
- * be written from where they are can be, once it is in the pool. */
+ * it is not written within the host then, even if both processes are on one. Data in too many
+ * pieces to be written from where they are can be, once it is in the pool. */
 static int select_has_net_rtr(const ri_select_param_t *param)
 {
     int by_ud = select_can(param->net_plane, NEED_UD);

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The chooser: which protocol carries a message, and how a receiver gets the data that the sender
- * has only announced (table.h lists both). It is the only place that knows sizes, and which protocol
- * goes before which. It has no side effects: its callers find out the facts.
+ * has only announced (table.h lists both). It is the only place that knows sizes, and which
+ * protocol goes before which. It has no side effects: its callers find out the facts.
  */
 #ifndef RI_SELECT_H
 #define RI_SELECT_H
@@ -73,8 +73,8 @@ static inline int ri_select_is_early(const ri_select_param_t *param)
            !param->is_behind;
 }
 
-/** Choose how a message is sent, at the sender. There is a choice for any facts: what no other protocol
- * carries, goes by UCP. @return The protocol, and the plane that it uses. */
+/** Choose how a message is sent, at the sender. There is a choice for any facts: what no other
+ * protocol carries, goes by UCP. @return The protocol, and the plane that it uses. */
 ri_choice_t ri_select(const ri_select_param_t *param);
 
 /* What the choice of a receiver depends on, when data was only announced. */
@@ -101,8 +101,8 @@ typedef struct ri_select_fetch {
     size_t room;   /* of the receive */
 } ri_select_fetch_t;
 
-/** Choose how the data of an RTS or POOL is fetched, at the receiver. @return RI_FETCH_*. NOTHING, LOST
- * and BROKEN say that no data is fetched, and why (table.h). */
+/** Choose how the data of an RTS or POOL is fetched, at the receiver. @return RI_FETCH_*. NOTHING,
+ * LOST and BROKEN say that no data is fetched, and why (table.h). */
 ri_fetch_t ri_select_fetch(const ri_select_fetch_t *param);
 
 #endif

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Where several facts may have decided, each is changed in a copy, and the choice is made once more:
- * if it is another one, that fact is why. So no rule of the choice stands here a second time.
+ * Where several facts may have decided, each is changed in a copy, and the choice is made once
+ * more: if it is another one, that fact is why. So no rule of the choice stands here a second time.
  */
 #include "select_why.h"
 

@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The only lists of three things. Each of the protocols of sends has a table, ri_send_proto_NAME, at
- * the end of its file (core/send_proto.h), and a number, by which proto/select.c chooses it. Each of
- * the ways in which receivers fetch data that was only announced has a table and a number, too
- * (core/fetch_proto.h). So has each kind of RTR, by which some protocols write (match/rtr_table.h).
+ * The only lists of three things. Each of the protocols of sends has a table, ri_send_proto_NAME,
+ * at the end of its file (core/send_proto.h), and a number, by which proto/select.c chooses it.
+ * Each of the ways in which receivers fetch data that was only announced has a table and a number,
+ * too (core/fetch_proto.h). So has each kind of RTR, by which some protocols write
+ * (match/rtr_table.h).
  */
 #ifndef RI_PROTO_TABLE_H
 #define RI_PROTO_TABLE_H

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Signals are for the threads of the application, so this one takes none but those of its own faults.
- * It runs where the thread that has made it may run.
+ * Signals are for the threads of the application, so this one takes none but those of its own
+ * faults. It runs where the thread that has made it may run.
  */
 #include "attend.h"
 #include "region.h"
@@ -18,12 +18,12 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* It has a few frames of this library only, but glibc takes the thread's share of static memory from
- * this. Where that is too large, it gets a stack as other threads do. */
+/* It has a few frames of this library only, but glibc takes the thread's share of static memory
+ * from this. Where that is too large, it gets a stack as other threads do. */
 #define ATTEND_STACK (256 * 1024)
 
-/* Whoever has called mostly has more to ask, as a lock is taken, used and given back: the next ones do
- * not have to call, if they come within so many seconds. */
+/* Whoever has called mostly has more to ask, as a lock is taken, used and given back: the next ones
+ * do not have to call, if they come within so many seconds. */
 #define ATTEND_STAY 10e-6
 
 /* Calls in a row for nothing, until somebody who calls all the time is not answered at once. */
@@ -68,8 +68,8 @@ static void *attend_main(void *arg)
     return NULL;
 }
 
-/* All but those that a fault of this thread itself would raise: a program may mend the fault, or say
- * where it was. */
+/* All but those that a fault of this thread itself would raise: a program may mend the fault, or
+ * say where it was. */
 static void attend_mask(sigset_t *mask)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};

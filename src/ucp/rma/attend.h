@@ -2,16 +2,16 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A thread that serves the mailbox of this process (serve.h) when an origin calls it, as the process
- * computes and does not look there. It is for atomic operations on private memory: only this process
- * has the memory, and UCX would have them wait for its next progress. It sleeps otherwise, and calls
- * nothing of UCX.
+ * A thread that serves the mailbox of this process (serve.h) when an origin calls it, as the
+ * process computes and does not look there. It is for atomic operations on private memory: only
+ * this process has the memory, and UCX would have them wait for its next progress. It sleeps
+ * otherwise, and calls nothing of UCX.
  */
 #ifndef RI_ATTEND_H
 #define RI_ATTEND_H
 
-/** Have such a thread, unless there is one, UCXRI_RMA_THREAD=n, or the system refuses it. This process
- * has a mailbox. Any thread. */
+/** Have such a thread, unless there is one, UCXRI_RMA_THREAD=n, or the system refuses it. This
+ * process has a mailbox. Any thread. */
 void ri_attend_start(void);
 
 #endif

@@ -5,10 +5,11 @@
  * Where the memory is mapped from is looked up when it is described: a program may map a file there
  * after it has the handle.
  *
- * Who carries out atomic operations is decided here, for all who get the key. A network adapter and a
- * processor are not atomic towards each other, so where there is an adapter all is left to UCX, which
- * may choose it. Else UCX has the processor of the target do them, in its progress. Any processor that
- * has the memory mapped may do the same, and so may the target when it looks into its mailbox.
+ * Who carries out atomic operations is decided here, for all who get the key. A network adapter and
+ * a processor are not atomic towards each other, so where there is an adapter all is left to UCX,
+ * which may choose it. Else UCX has the processor of the target do them, in its progress. Any
+ * processor that has the memory mapped may do the same, and so may the target when it looks into
+ * its mailbox.
  */
 #include "describe.h"
 #include "attend.h"

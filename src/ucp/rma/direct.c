@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory that is mapped is copied, or worked on, by this processor. Of other memory, small pieces are
- * asked for by mail, and what did not come so is copied by the plane.
+ * Memory that is mapped is copied, or worked on, by this processor. Of other memory, small pieces
+ * are asked for by mail, and what did not come so is copied by the plane.
  */
 #include "direct.h"
 #include "reach_copy.h"
@@ -53,8 +53,8 @@ static int direct_is_gone(const ri_rkey_t *rkey)
     return rkey->reach->ep->plane->ops->check(rkey->reach->ep) != UCS_OK;
 }
 
-/* What is long goes in pieces, and others who wait for this process are served in between. @return As
- * ri_direct_put(). */
+/* What is long goes in pieces, and others who wait for this process are served in between. @return
+ * As ri_direct_put(). */
 static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const char *buffer,
                                 size_t length, uint64_t address)
 {

@@ -4,8 +4,8 @@
  *
  * The time that a target gets is counted in looks: a clock would cost as much as a look.
  *
- * What is posted is known here by its head, of which the origin keeps a copy: where it is copied to in
- * place of the target is not for the target to say.
+ * What is posted is known here by its head, of which the origin keeps a copy: where it is copied to
+ * in place of the target is not for the target to say.
  */
 #include "mail.h"
 #include "reach_copy.h"
@@ -22,8 +22,8 @@
 #define MAIL_LOOKS 64
 
 /* Looks between two at the clock at what the thread of a target was called for, and seconds that it
- * gets. It answers within some 10 us, and within some turns of all others where more programs run than
- * there are processors. A process that is gone, or was stopped, does not. */
+ * gets. It answers within some 10 us, and within some turns of all others where more programs run
+ * than there are processors. A process that is gone, or was stopped, does not. */
 #define MAIL_LOOKS_CALLED 64
 #define MAIL_CALLED       0.2
 
@@ -36,8 +36,8 @@
 /* Looks for a way that another thread uses, which mostly has its answer soon. */
 #define MAIL_LOOKS_BUSY 1024
 
-/* Looks at the entry of a target that has begun, until the processor is left to others, which may be
- * the target; and until it is asked whether the process is there still. */
+/* Looks at the entry of a target that has begun, until the processor is left to others, which may
+ * be the target; and until it is asked whether the process is there still. */
 #define MAIL_LOOKS_YIELD 256
 #define MAIL_LOOKS_BEGUN 65536
 
@@ -117,8 +117,8 @@ static uint32_t mail_take_back(ri_reach_t *reach, uint32_t from, uint32_t end)
     return end;
 }
 
-/* Wait for what was posted up to @a end, or take it back. @return The first one that was taken back,
- * or @a end: all before it is over, or its target is gone. */
+/* Wait for what was posted up to @a end, or take it back. @return The first one that was taken
+ * back, or @a end: all before it is over, or its target is gone. */
 static uint32_t mail_wait(ri_reach_t *reach, uint32_t end)
 {
     uint32_t number = reach->oldest;

@@ -21,7 +21,8 @@ extern _Atomic(int) ri_mail_lost;
 /* What has become of an operation. */
 typedef enum ri_mail_fate {
     RI_MAIL_DONE, /* the operation is done; a put may still be on its way, as it was posted only */
-    RI_MAIL_TAKEN_BACK, /* nothing was done, as the target did not look, or another thread asks it */
+    /* nothing was done, as the target did not look, or another thread asks it */
+    RI_MAIL_TAKEN_BACK,
     RI_MAIL_REFUSED /* nothing was done: there is no mailbox, or it does not do such a thing */
 } ri_mail_fate_t;
 
@@ -41,8 +42,8 @@ ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, unsigned *taken_back);
 
 /**
- * Have the target carry out an operation, and wait for its end. Puts that were posted before it have
- * ended, too, when this returns. While this process waits, it serves its own mailbox: so two
+ * Have the target carry out an operation, and wait for its end. Puts that were posted before it
+ * have ended, too, when this returns. While this process waits, it serves its own mailbox: so two
  * processes that ask each other do not wait for each other for ever.
  *
  * @param head        The operation. It is copied.
@@ -58,16 +59,19 @@ ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
 ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, void *result, unsigned *taken_back);
 
-/** Have the thread of a target that does not look (attend.h) carry out an operation, and wait for it up
- * to 0.2 s. Parameters and result are as of ri_mail_ask(). Another thread of this process that uses
- * the way is waited for. RI_MAIL_TAKEN_BACK stands also for a target without such a thread, and for some
- * operations that follow one for which the thread did not come. */
+/** Have the thread of a target that does not look (attend.h) carry out an operation, and wait for
+ * it up to 0.2 s. Another thread of this process that uses the way is waited for. The parameters
+ * are those of ri_mail_ask().
+ *
+ * @return As ri_mail_ask(). RI_MAIL_TAKEN_BACK stands also for a target without such a thread, and
+ *         for some operations that follow one for which the thread did not come.
+ */
 ri_mail_fate_t ri_mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
                             const void *data, void *result, unsigned *taken_back);
 
-/** Wait until all posted puts of a way are over, or take them back and do them here, in place of the
- * target. The number of those that were done here is added to @a taken_back. A put that cannot be done
- * here either is lost, and reach->lost says why. */
+/** Wait until all posted puts of a way are over, or take them back and do them here, in place of
+ * the target. The number of those that were done here is added to @a taken_back. A put that cannot
+ * be done here either is lost, and reach->lost says why. */
 void ri_mail_settle(ri_reach_t *reach, unsigned *taken_back);
 
 /** @return Whether all posted puts of a way are over. It does not wait for any. */

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A conn with such puts has the flag RI_CONN_POSTED, which keeps its messages off the fast path, and
- * has the way, so that it is there when the key has gone.
+ * A conn with such puts has the flag RI_CONN_POSTED, which keeps its messages off the fast path,
+ * and has the way, so that it is there when the key has gone.
  */
 #include "posts.h"
 #include "../core/module.h"

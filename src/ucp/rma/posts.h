@@ -34,9 +34,9 @@ static inline void ri_posts_settle(ri_conn_t *conn)
 /** All puts of all conns of a worker are over when this returns. */
 void ri_posts_settle_all(ri_worker_t *worker);
 
-/** Settle the puts of a conn, or with NULL those of the worker, for a flush; also what was stored into
- * mapped memory is seen by others before this process reads on. @return UCS_OK; or why puts to a
- * target were lost, from then on: it is gone, or its memory is. */
+/** Settle the puts of a conn, or with NULL those of the worker, for a flush; also what was stored
+ * into mapped memory is seen by others before this process reads on. @return UCS_OK; or why puts to
+ * a target were lost, from then on: it is gone, or its memory is. */
 ucs_status_t ri_posts_flush(ri_worker_t *worker, ri_conn_t *conn);
 
 /** @return Whether progress has to see to puts. */

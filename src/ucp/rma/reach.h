@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The memory of other processes of the host, for one-sided operations: one plane of this process
- * (uct/cma), whatever contexts and workers it has, as a packed key belongs to none of them. All keys
- * of one process share a way to it.
+ * (uct/cma), whatever contexts and workers it has, as a packed key belongs to none of them. All
+ * keys of one process share a way to it.
  *
  * The plane is opened when it is first asked for, and stays. A child by fork() opens its own. Any
  * thread may call.
@@ -35,9 +35,9 @@ typedef struct ri_reach {
     uint8_t address[RI_PLANE_ADDRESS_MAX];
 } ri_reach_t;
 
-/** Write the address of this process, by which others reach its memory, to @a address. There has to be
- * room for RI_PLANE_ADDRESS_MAX bytes. @return The length of the address. 0: others cannot reach the
- * memory, because of UCXRI_CMA=n or as the system does not let them. */
+/** Write the address of this process, by which others reach its memory, to @a address. There has to
+ * be room for RI_PLANE_ADDRESS_MAX bytes. @return The length of the address. 0: others cannot reach
+ * the memory, because of UCXRI_CMA=n or as the system does not let them. */
 size_t ri_reach_address(void *address);
 
 /**
@@ -49,9 +49,9 @@ size_t ri_reach_address(void *address);
  */
 ri_reach_t *ri_reach_get(const void *address, size_t length);
 
-/** Open the mailbox of the process that a way leads to. It is tried once; if it fails, the way has no
- * mailbox (mail.area is NULL). @a pid is the process and @a fd the descriptor of the mailbox there:
- * both are wire input. */
+/** Open the mailbox of the process that a way leads to. It is tried once; if it fails, the way has
+ * no mailbox (mail.area is NULL). @a pid is the process and @a fd the descriptor of the mailbox
+ * there: both are wire input. */
 void ri_reach_open_mail(ri_reach_t *way, uint32_t pid, uint32_t fd);
 
 /** @return The identity of this process, by which others recognise it. It is kept, so that /proc is
@@ -65,8 +65,8 @@ int ri_reach_works(void);
  * times a second, and not whether the pid exists, but whether it is still the same process. */
 int ri_reach_is_there(ri_reach_t *way);
 
-/** Take the lock of the mail of a way, if no other thread has it. @return Whether this thread has it now;
- * then ri_reach_unlock() lets go of it. */
+/** Take the lock of the mail of a way, if no other thread has it. @return Whether this thread has
+ * it now; then ri_reach_unlock() lets go of it. */
 static inline int ri_reach_trylock(ri_reach_t *way)
 {
     return !atomic_exchange_explicit(&way->mailing, 1, memory_order_acquire);

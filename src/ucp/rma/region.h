@@ -19,9 +19,9 @@ typedef struct ri_region {
     unsigned users;  /* mappings of the application by one handle */
 } ri_region_t;
 
-/** The application has mapped @a length bytes at @a address; @a memh is stock's handle. UCX 1.13 has
- * one handle for several mappings of memory that it has registered as one: then the region is all of
- * them, until the last one goes. Without
+/** The application has mapped @a length bytes at @a address; @a memh is stock's handle. UCX 1.13
+ * has one handle for several mappings of memory that it has registered as one: then the region is
+ * all of them, until the last one goes. Without
  * memory to note it, or if there are no bytes, it is not added, and goes by stock. */
 void ri_region_add(ucp_mem_h memh, const void *address, size_t length);
 

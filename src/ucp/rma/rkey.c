@@ -17,8 +17,8 @@ ri_map_t ri_rkey_map = RI_MAP_INITIALIZER;
 static const char *const rkey_ways[] = {
         [RI_RKEY_MAPPED] = "mapped by both", [RI_RKEY_CMA] = "by direct copies"};
 
-/* @return Whether a key is of memory that this process has mapped for others. Any peer may say that a
- * key is. */
+/* @return Whether a key is of memory that this process has mapped for others. Any peer may say that
+ * a key is. */
 static int rkey_is_own(const ri_wire_rkey_t *wire, const ri_host_process_t *self)
 {
     int is_own;

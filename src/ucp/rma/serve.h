@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The mailbox of this process: small one-sided operations of other processes on memory that they can
- * only reach by system calls (uct/shm/mailbox.h). It is served in progress, and by whoever waits for
- * an operation of his own. It is made when the first key of such memory is packed, and stays.
+ * The mailbox of this process: small one-sided operations of other processes on memory that they
+ * can only reach by system calls (uct/shm/mailbox.h). It is served in progress, and by whoever
+ * waits for an operation of his own. It is made when the first key of such memory is packed, and
+ * stays.
  */
 #ifndef RI_SERVE_H
 #define RI_SERVE_H
@@ -13,7 +14,8 @@
 
 #include <ucp/api/ucp.h>
 
-/* What is asked for: put, get, or an atomic operation of ucp_atomic_op_t, to which this is added. */
+/* What is asked for: put, get, or an atomic operation of ucp_atomic_op_t, to which this is
+ * added. */
 enum {
     RI_SERVE_PUT, /* data: what is put */
     RI_SERVE_GET, /* result: what was there */

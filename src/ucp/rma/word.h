@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Copies and atomic operations that this processor does, on memory that others use at the same time.
- * UCX does its atomics in software in the same way. So operations of UCX and of this library on one
- * word are atomic towards each other.
+ * Copies and atomic operations that this processor does, on memory that others use at the same
+ * time. UCX does its atomics in software in the same way. So operations of UCX and of this library
+ * on one word are atomic towards each other.
  */
 #ifndef RI_WORD_H
 #define RI_WORD_H

@@ -19,8 +19,8 @@
  * have left in rings is not waited for then. */
 int ri_flush_must_wait(ri_worker_t *worker, ri_conn_t *conn, uint64_t rma);
 
-/** @return Whether stock has nothing to flush on an endpoint, or with @a conn NULL on any: there are
- * no messages, and all one-sided operations of stock are over. It would set up connections that
+/** @return Whether stock has nothing to flush on an endpoint, or with @a conn NULL on any: there
+ * are no messages, and all one-sided operations of stock are over. It would set up connections that
  * nobody needs then, and wait for peers that compute. */
 static inline int ri_flush_is_needless(const ri_worker_t *worker, const ri_conn_t *conn)
 {

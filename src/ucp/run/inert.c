@@ -55,8 +55,8 @@ static int inert_look_at(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-/* @return The variable that has decided about the switch. The one with Open MPI's prefix wins where it
- * is set; other programs may give UCX that prefix, too. */
+/* @return The variable that has decided about the switch. The one with Open MPI's prefix wins where
+ * it is set; other programs may give UCX that prefix, too. */
 static const char *inert_variable(unsigned facts)
 {
     if ((getenv(RI_SWITCH_PREFIXED) != NULL) &&

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The library is loaded and serves no worker: when the process exits it says why, and what can be
- * done, where UCXRI_REPORT=y, UCXRI_REPORT=json:FILE or UCXRI_LOG_LEVEL=info asks for it. Until then,
- * bits are kept and nothing else is done.
+ * done, where UCXRI_REPORT=y, UCXRI_REPORT=json:FILE or UCXRI_LOG_LEVEL=info asks for it. Until
+ * then, bits are kept and nothing else is done.
  */
 #ifndef RI_INERT_H
 #define RI_INERT_H
@@ -41,8 +41,8 @@ void ri_inert_note(ri_inert_fact_t fact);
  */
 int ri_inert_explain(unsigned facts, char *because, char *remedy);
 
-/** Print the lines, if the environment asks for it and there is anything to say. Called once, as the
- * process exits; a child by fork() prints nothing. */
+/** Print the lines, if the environment asks for it and there is anything to say. Called once, as
+ * the process exits; a child by fork() prints nothing. */
 void ri_inert_print(void);
 
 #endif

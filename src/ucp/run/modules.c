@@ -7,15 +7,15 @@
 /* What comes before what among the modules that have an event, and why. Where an event has no line
  * its order does not matter:
  *
- * worker_says     rndv and ud_ends before coop_recv: what has come is told before receives end, whose
- *                 callbacks may do anything. rtr_written last: it gives ways up, and ud_ends speaks
- *                 by them
+ * worker_says     rndv and ud_ends before coop_recv: what has come is told before receives end,
+ *                 whose callbacks may do anything. rtr_written last: it gives ways up, and ud_ends
+ *                 speaks by them
  * worker_stops    channel before net_transfer: callbacks open no channel any more. net_transfer
  *                 before release: what was being read from pools is given back, too. planes last:
  *                 what is sent before is by rings that nobody has left
- * worker_ends     flush first: it waits for conns only. ring before rndv_recv: a ring brings nothing
- *                 any more to receives that wait. match last: until then a callback may post a
- *                 receive that takes a message
+ * worker_ends     flush first: it waits for conns only. ring before rndv_recv: a ring brings
+ *                 nothing any more to receives that wait. match last: until then a callback may
+ *                 post a receive that takes a message
  * worker_closes   pool before planes: its memory is registered with them
  * peer_freed      planes before rtr_written: a way that ends gives up the entries of RTRs, which go
  *                 then

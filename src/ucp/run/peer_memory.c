@@ -28,8 +28,8 @@ static size_t memory_targets(void)
     return ri_heap_block(RI_WIRE_RTR_ENTRIES * sizeof(*((ri_conn_t *)NULL)->rtr.targets));
 }
 
-/* Of as many RTRs as may be out. Only of senders that have such RTRs: no part of what is printed for
- * each peer. */
+/* Of as many RTRs as may be out. Only of senders that have such RTRs: no part of what is printed
+ * for each peer. */
 static size_t memory_grids(size_t rtrs)
 {
     return ri_heap_block(rtrs * sizeof(ri_wire_grid_t));

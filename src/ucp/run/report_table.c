@@ -38,8 +38,8 @@ typedef struct column {
 static const char units[]      = "kMGTPE";
 static const char byte_units[] = "KMGTPE";
 
-/* Below, all digits are written: of a number, and of a number of bytes, which has a unit above, as the
- * ones beside it. */
+/* Below, all digits are written: of a number, and of a number of bytes, which has a unit above, as
+ * the ones beside it. */
 #define REPORT_ALL_DIGITS       1000000
 #define REPORT_ALL_BYTES_DIGITS 10000
 
@@ -455,8 +455,8 @@ static const char *parse_find(const char *line, ri_report_table_t *table_p)
     return NULL;
 }
 
-/* Read the rank and the process, which all lines have. @return The next cell is behind them; 0: they are
- * not there. */
+/* Read the rank and the process, which all lines have. @return The next cell is behind them; 0:
+ * they are not there. */
 static int parse_head(char *line, ri_report_row_t *row, char **next)
 {
     char *rank    = strtok_r(line, " \t\r\n", next);

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The lines of UCXRI_REPORT=y: each process prints one line of each table, and "ucxri_info -r" reads
- * the lines of all processes and sums them up. Both find here which columns there are. Numbers up to
- * 999,999 and bytes up to 9,999 are exact, larger ones have four digits and a unit.
+ * The lines of UCXRI_REPORT=y: each process prints one line of each table, and "ucxri_info -r"
+ * reads the lines of all processes and sums them up. Both find here which columns there are.
+ * Numbers up to 999,999 and bytes up to 9,999 are exact, larger ones have four digits and a unit.
  */
 #ifndef RI_REPORT_TABLE_H
 #define RI_REPORT_TABLE_H
@@ -97,8 +97,8 @@ typedef struct ri_report_row {
 /* Enough for any line. */
 #define RI_REPORT_LINE_MAX 1024
 
-/** @return Whether a table says anything of a process: the one of one-sided operations only if there
- * were any. */
+/** @return Whether a table says anything of a process: the one of one-sided operations only if
+ * there were any. */
 int ri_report_has(ri_report_table_t table, const ri_report_row_t *row);
 
 /** Write the column names of a table into @a line, which has room for RI_REPORT_LINE_MAX, with a

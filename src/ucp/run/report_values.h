@@ -41,8 +41,8 @@ void ri_report_add_worker(ri_report_sum_t *sum, const ri_worker_t *worker);
 /** Add the values and ticks of @a other to those of @a sum. */
 void ri_report_add_sum(ri_report_sum_t *sum, const ri_report_sum_t *other);
 
-/** Fill the values of a row from @a sum. Ticks become times, by the clocks since @a clock was started;
- * that time is one of the values, too. */
+/** Fill the values of a row from @a sum. Ticks become times, by the clocks since @a clock was
+ * started; that time is one of the values, too. */
 void ri_report_set_values(ri_report_row_t *row, const ri_report_sum_t *sum,
                           const ri_report_clock_t *clock);
 

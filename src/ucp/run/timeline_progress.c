@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A look at the clock in each call, and a second one in a call that has done something: only that
- * may have taken long. Counters are noted each 10 ms, and each hundred times as long as that took if
- * that is more, as there may be many conns. What is noted is written then, too, so that of a process
- * that is killed little is lost.
+ * may have taken long. Counters are noted each 10 ms, and each hundred times as long as that took
+ * if that is more, as there may be many conns. What is noted is written then, too, so that of a
+ * process that is killed little is lost.
  */
 #include "timeline_progress.h"
 #include "report_values.h"
@@ -44,8 +44,8 @@ void ri_timeline_progress_slow(ri_worker_t *worker, uint64_t start, unsigned cou
 {
     ri_timeline_t *timeline = &worker->timeline;
 
-    /* A call that does nothing takes no time worth speaking of: what has passed since the one before
-     * began is the application's. */
+    /* A call that does nothing takes no time worth speaking of: what has passed since the one
+     * before began is the application's. */
     if (((int64_t)(start - timeline->last) >= (int64_t)timeline->shortest) ||
         ((count > 0) && (timeline->idle != 0))) {
         ri_timeline_application(timeline, start);

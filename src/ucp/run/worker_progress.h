@@ -22,8 +22,8 @@
  * stock's. */
 unsigned ri_worker_progress_full(ri_worker_t *worker);
 
-/** Progress of a worker of whose rings @a due is what ri_ring_in_find_due() says, and not 0; nothing
- * else is known to be under way. Calls back. @return Number of events, own and stock's. */
+/** Progress of a worker of whose rings @a due is what ri_ring_in_find_due() says, and not 0;
+ * nothing else is known to be under way. Calls back. @return Number of events, own and stock's. */
 unsigned ri_worker_progress_rings(ri_worker_t *worker, unsigned due);
 
 /** @return Whether there is own work that only progress gets on with: something is queued,

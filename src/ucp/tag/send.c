@@ -121,9 +121,9 @@ static int send_peer_sends(const ri_conn_t *conn, int is_long)
     return 0;
 }
 
-/* Whether a long message is one of an exchange within a host, of a kind that one side can copy. A send
- * without a receive posted, or of which UCX is to make an end fast, as of a blocking one of Open MPI,
- * may have to end before the application posts one. */
+/* Whether a long message is one of an exchange within a host, of a kind that one side can copy. A
+ * send without a receive posted, or of which UCX is to make an end fast, as of a blocking one of
+ * Open MPI, may have to end before the application posts one. */
 static int send_exchanges(const ri_send_req_t *req, unsigned host_plane)
 {
     ri_conn_t *conn = req->conn;
@@ -133,9 +133,9 @@ static int send_exchanges(const ri_send_req_t *req, unsigned host_plane)
            ri_exchange_is_on(conn, req->data.length, send_peer_sends(conn, 1));
 }
 
-/* Whether a message above EAGER_THRESH is one for a quick ring, and this conn has one. Above what other
- * rings take, its receiver has to wait for long messages, as it has said not long ago: else it would
- * keep a copy. */
+/* Whether a message above EAGER_THRESH is one for a quick ring, and this conn has one. Above what
+ * other rings take, its receiver has to wait for long messages, as it has said not long ago: else
+ * it would keep a copy. */
 static int send_is_for_quick_ring(const ri_send_req_t *req)
 {
     ri_conn_t *conn = req->conn;
@@ -152,9 +152,9 @@ static int send_is_for_quick_ring(const ri_send_req_t *req)
             (conn->peer->hint.fresh > 0));
 }
 
-/* Whether the ring is to take a message, as for its room. Where there is none, it would wait for this
- * worker's progress, and other ways are better, unless that comes at once: as it did of late, or as both
- * sides send, and so are about to receive. */
+/* Whether the ring is to take a message, as for its room. Where there is none, it would wait for
+ * this worker's progress, and other ways are better, unless that comes at once: as it did of late,
+ * or as both sides send, and so are about to receive. */
 static int send_has_room(const ri_send_req_t *req)
 {
     ri_conn_t *conn = req->conn;
@@ -167,8 +167,8 @@ static int send_has_room(const ri_send_req_t *req)
     return ri_activity_is_prompt(conn->worker) || send_peer_sends(conn, 0);
 }
 
-/* Whether a message above EAGER_THRESH is one of an exchange (*exchanges_p), or the ring is to take it
- * (*takes_p); neither, if neither is good for it. */
+/* Whether a message above EAGER_THRESH is one of an exchange (*exchanges_p), or the ring is to take
+ * it (*takes_p); neither, if neither is good for it. */
 static void send_ask_ring(const ri_send_req_t *req, unsigned host_plane, int may_exchange,
                           int *exchanges_p, int *takes_p)
 {
@@ -209,9 +209,9 @@ static size_t send_hybrid_net(const ri_send_req_t *req, int pieces)
     return ri_max(ri_config.hybrid_net, req->data.length);
 }
 
-/* Up to where a message is copied to the pool for a receiver on this host that neither waits for long
- * messages nor asks for them soon, as it has said; 0: it is not known to be so. What is in short runs is
- * packed whichever protocol moves it. */
+/* Up to where a message is copied to the pool for a receiver on this host that neither waits for
+ * long messages nor asks for them soon, as it has said; 0: it is not known to be so. What is in
+ * short runs is packed whichever protocol moves it. */
 static size_t send_hybrid_away(const ri_send_req_t *req)
 {
     const ri_peer_t *peer = req->conn->peer;

@@ -17,8 +17,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* After so many ticks (ri_ticks()) without a longer message, some 5 to 20 us, the receiver has taken all,
- * and waits for the next one. */
+/* After so many ticks (ri_ticks()) without a longer message, some 5 to 20 us, the receiver has
+ * taken all, and waits for the next one. */
 #define SEND_ROW_TICKS 20000
 
 /* Write the header of a short message, as ri_am_pack_header() does where the receiver's

@@ -22,8 +22,8 @@
 ucs_status_ptr_t ri_tag_send_no_ring(ri_conn_t *conn, const void *buffer, size_t length,
                                      uint64_t tag, const ucp_request_param_t *param);
 
-/** As ri_tag_send_record(), with at most RI_RING_INLINE bytes, which go in one line. @return What the
- * application's call returns. */
+/** As ri_tag_send_record(), with at most RI_RING_INLINE bytes, which go in one line. @return What
+ * the application's call returns. */
 ucs_status_ptr_t ri_tag_send_line(ri_conn_t *conn, const void *buffer, size_t count,
                                   size_t length, uint64_t tag,
                                   const ucp_request_param_t *param);
@@ -39,8 +39,9 @@ ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t 
                                     const ucp_request_param_t *param);
 
 /**
- * Send a contiguous message of @a count elements, @a length bytes, through the ring in parts; in one
- * record if it is one of a row; or by ri_tag_send_slow() if there is no room for all of it. It has RI_RING_PARTS_MIN bytes or more.
+ * Send a contiguous message of @a count elements, @a length bytes, through the ring in parts; in
+ * one record if it is one of a row; or by ri_tag_send_slow() if there is no room for all of it. It
+ * has RI_RING_PARTS_MIN bytes or more.
  *
  * @return What the application's call returns.
  */

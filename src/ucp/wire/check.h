@@ -41,7 +41,8 @@ int ri_wire_check_rts_msg(const ri_wire_msg_t *msg);
  * ri_wire_row_t.check. */
 int ri_wire_check_placed_msg(const ri_wire_msg_t *msg);
 
-/** Check the grid of RTR_GRID: for its row of the table of types. @return See ri_wire_row_t.check. */
+/** Check the grid of RTR_GRID: for its row of the table of types. @return See
+ * ri_wire_row_t.check. */
 int ri_wire_check_grid_msg(const ri_wire_msg_t *msg);
 
 /** Check that FIRST is not the whole message: for its row of the table of types. @return See

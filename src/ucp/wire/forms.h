@@ -354,8 +354,8 @@ static inline uint32_t ri_wire_nack_flag(uint8_t type)
     return (type == RI_WIRE_POOL) ? RI_WIRE_NACK_POOL : 0;
 }
 
-/** @return Whether a control message offers a receive, and may be taken from wherever it is: it says
- * by itself what it is about, and may get lost. */
+/** @return Whether a control message offers a receive, and may be taken from wherever it is: it
+ * says by itself what it is about, and may get lost. */
 static inline int ri_wire_is_rtr(unsigned type)
 {
     return (type == RI_WIRE_RTR) || (type == RI_WIRE_RTR_GRID);

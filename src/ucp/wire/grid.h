@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory in runs of one length at regular places, as a message tells of it: a run, repeated by up to
- * three loops, each inside the next one. Columns of a matrix are one loop, a block of an array of
- * three dimensions is two.
+ * Memory in runs of one length at regular places, as a message tells of it: a run, repeated by up
+ * to three loops, each inside the next one. Columns of a matrix are one loop, a block of an array
+ * of three dimensions is two.
  *
- * What comes from a peer is wire input: only a grid that ri_grid_is_valid() has passed may be given to
- * the other functions.
+ * What comes from a peer is wire input: only a grid that ri_grid_is_valid() has passed may be given
+ * to the other functions.
  */
 #ifndef RI_GRID_H
 #define RI_GRID_H
@@ -44,20 +44,20 @@ static inline uint32_t ri_grid_runs(const ri_wire_grid_t *grid)
     return runs;
 }
 
-/** @return Whether the runs are @a length bytes in all, which is not 0, and no address of them, with
- * the first one at @a address, is beyond what there can be. */
+/** @return Whether the runs are @a length bytes in all, which is not 0, and no address of them,
+ * with the first one at @a address, is beyond what there can be. */
 int ri_grid_is_valid(const ri_wire_grid_t *grid, uint64_t address, uint64_t length);
 
-/** Set @a lo and @a hi to the first byte of all runs, and behind the last one, from the first byte of
- * the first run. */
+/** Set @a lo and @a hi to the first byte of all runs, and behind the last one, from the first byte
+ * of the first run. */
 void ri_grid_hull(const ri_wire_grid_t *grid, int64_t *lo, int64_t *hi);
 
 /**
  * The runs from the byte @a offset on, in the order of their bytes.
  *
  * @param address   Of the first run.
- * @param length_p  In: how many bytes, not 0, and not more than there are. Out: those of the runs that
- *                  there was room for.
+ * @param length_p  In: how many bytes, not 0, and not more than there are. Out: those of the runs
+ *                  that there was room for.
  *
  * @return How many runs, at most @a max, which is not 0. The first and the last one may be parts.
  */

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A plain key of stock has eight bytes at least, and no more may be read before they are known to be
- * this library's.
+ * A plain key of stock has eight bytes at least, and no more may be read before they are known to
+ * be this library's.
  */
 #include "rkey.h"
 

@@ -55,12 +55,12 @@ void ri_wire_rkey_init(ri_wire_rkey_t *rkey);
  * Look for this library's part in front of a packed key.
  *
  * @param packed  A key as an application hands it over; its length is not known.
- * @param stock   Set to stock's key within it, in each case.
- * @param rkey    Set to that part with UCS_OK only. What it says of memory was checked to be a range
- *                of addresses; nothing says that the range is there, or whose it is.
+ * @param stock   Set to stock's key within @a packed, whatever is returned.
+ * @param rkey    Set to this library's part, with UCS_OK only. Its memory was checked to be a range
+ *                of addresses. Nothing says that the range is there, or whose it is.
  *
- * @return UCS_OK. UCS_ERR_NO_ELEM for a plain key of stock. UCS_ERR_UNSUPPORTED for another version,
- *         UCS_ERR_INVALID_PARAM for a malformed one: stock's key is good all the same.
+ * @return UCS_OK. UCS_ERR_NO_ELEM for a plain key of stock. UCS_ERR_UNSUPPORTED for another
+ *         version, UCS_ERR_INVALID_PARAM for a malformed part: stock's key is good all the same.
  */
 ucs_status_t ri_wire_rkey_parse(const void *packed, const void **stock,
                                 ri_wire_rkey_t *rkey);

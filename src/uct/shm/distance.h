@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * How far the core of another process is: it shows when a word is read that the other side has
- * written since. From a near one, which shares a cache, the line comes sooner than a line of memory;
- * from a far one, as of another socket, later.
+ * written since. From a near one, which shares a cache, the line comes sooner than a line of
+ * memory; from a far one, as of another socket, later.
  */
 #ifndef RI_DISTANCE_H
 #define RI_DISTANCE_H

@@ -204,8 +204,9 @@ static void mailbox_announce(ri_mailbox_area_t *area, unsigned slot)
            !atomic_compare_exchange_weak(&area->num_words, &now, words)) {}
 }
 
-/* Have the pages of long data of a slot now: where there is no memory for them that shows here, and not as a bus
- * error later. Kernels before 5.14 cannot be asked for that. @return Whether they are there. */
+/* Have the pages of long data of a slot now: where there is no memory for them that shows here, and
+ * not as a bus error later. Kernels before 5.14 cannot be asked for that. @return Whether they are
+ * there. */
 static int mailbox_reserve(ri_mailbox_area_t *area, unsigned slot)
 {
 #ifdef MADV_POPULATE_WRITE

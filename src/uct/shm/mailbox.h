@@ -5,18 +5,20 @@
  * Small one-sided operations on memory that only its own process can touch without a system call. A
  * process (the target) has one mailbox in shared memory. Each process that asks for operations (an
  * origin) has a slot there with eight entries, and posts its operations to one after the other. The
- * target carries them out in that order when it looks, which it does in its progress. An origin that
- * does not want to wait any longer takes an operation back, by compare-and-swap, and does it by other
- * means; so it never depends on a target that computes. Longer data has a page for each entry.
+ * target carries them out in that order when it looks, which it does in its progress. An origin
+ * that does not want to wait any longer takes an operation back, by compare-and-swap, and does it
+ * by other means; so it never depends on a target that computes. Longer data has a page for each
+ * entry.
  *
  * A target does not look at entries but at doorbells, 32 bits for each slot, two at once. An origin
- * rings by counting them up, with a plain store; so a doorbell also says which operations were posted.
- * Nobody resets it: the target remembers what it has seen. The state of an entry names its operation:
- * a target that has lost its processor between a doorbell and an entry does not take a later operation
- * for the one that it means, which would be out of order.
+ * rings by counting them up, with a plain store; so a doorbell also says which operations were
+ * posted. Nobody resets it: the target remembers what it has seen. The state of an entry names its
+ * operation: a target that has lost its processor between a doorbell and an entry does not take a
+ * later operation for the one that it means, which would be out of order.
  *
  * The target may have a thread that sleeps until an origin calls it, and then looks in place of the
- * rest of the process. That costs some microseconds, so it is for operations that cannot be done by other means.
+ * rest of the process. That costs some microseconds, so it is for operations that cannot be done by
+ * other means.
  *
  * The other side may write anything at any time. The target copies an operation before it looks at
  * it, and the origin takes from an entry no more than it has asked for.
@@ -95,7 +97,8 @@ typedef struct ri_mailbox_area {
     /* who has the slot: pid and start of the process (ri_host_process_t); 0: nobody */
     _Atomic(uint64_t) owners[RI_MAILBOX_SLOTS];
     ri_mailbox_entry_t slots[RI_MAILBOX_SLOTS][RI_MAILBOX_DEPTH];
-    /* data of operations whose length is above RI_MAILBOX_INLINE; pages come with their first use */
+    /* data of operations whose length is above RI_MAILBOX_INLINE; pages come with their first
+     * use */
     uint8_t bulk[RI_MAILBOX_SLOTS][RI_MAILBOX_DEPTH][RI_MAILBOX_DATA]
             __attribute__((aligned(RI_MAILBOX_DATA)));
 } ri_mailbox_area_t;
@@ -127,13 +130,14 @@ ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx);
 /** End a mailbox, if there is one. Origins that have it open take back what they post. */
 void ri_mailbox_rx_end(ri_mailbox_rx_t *rx);
 
-/** Carry out an operation: wire input. Nobody else has the memory of @a head. That of @a data has room
- * for head->length and RI_MAILBOX_INLINE bytes; above RI_MAILBOX_INLINE the origin may be writing it.
- * It may be replaced by a result. @return The length of the result; -1: it is refused. */
+/** Carry out an operation: wire input. Nobody else has the memory of @a head. That of @a data has
+ * room for head->length and RI_MAILBOX_INLINE bytes; above RI_MAILBOX_INLINE the origin may be
+ * writing it. It may be replaced by a result. @return The length of the result; -1: it is
+ * refused. */
 typedef int (*ri_mailbox_func_t)(const ri_mailbox_head_t *head, uint8_t *data);
 
-/** Carry out what was posted since the latest call. One thread at a time may do so. @return Number of
- * operations. */
+/** Carry out what was posted since the latest call. One thread at a time may do so. @return Number
+ * of operations. */
 unsigned ri_mailbox_rx_serve(ri_mailbox_rx_t *rx, ri_mailbox_func_t func);
 
 /** @return Whether a doorbell has rung since the latest call of ri_mailbox_rx_serve(). */
@@ -164,8 +168,8 @@ typedef enum ri_mailbox_sleep {
     RI_MAILBOX_SLEPT
 } ri_mailbox_sleep_t;
 
-/** Sleep until the thread was called more than @a calls times; it may return early. @return How that
- * has ended. */
+/** Sleep until the thread was called more than @a calls times; it may return early. @return How
+ * that has ended. */
 ri_mailbox_sleep_t ri_mailbox_rx_sleep(ri_mailbox_rx_t *rx, uint32_t calls);
 
 /** From now on there is a thread that sleeps, and serves when it is called; or there is none. */
@@ -180,8 +184,8 @@ static inline void ri_mailbox_rx_announce_thread(ri_mailbox_rx_t *rx, int is_the
  * @param pid, fd  Of the target, and of its ri_mailbox_rx_t: wire input.
  *
  * @return UCS_OK. UCS_ERR_UNREACHABLE: it is not there, or not this process's to open, or another
- *         version. UCS_ERR_NO_RESOURCE: all slots have living owners. UCS_ERR_NO_MEMORY. After an error
- *         area is NULL.
+ *         version. UCS_ERR_NO_RESOURCE: all slots have living owners. UCS_ERR_NO_MEMORY. After an
+ *         error area is NULL.
  */
 ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd);
 
@@ -239,8 +243,8 @@ static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx, uint32_t number)
                           memory_order_relaxed);
 }
 
-/** Take back what was posted. @return Whether the entry is free and nothing was done; else the target
- * has begun with it. */
+/** Take back what was posted. @return Whether the entry is free and nothing was done; else the
+ * target has begun with it. */
 static inline int ri_mailbox_tx_take_back(ri_mailbox_tx_t *tx, uint32_t number)
 {
     uint32_t posted = RI_MAILBOX_WORD(number, RI_MAILBOX_POSTED);

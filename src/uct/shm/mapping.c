@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * First all mappings of the process, then what is looked for among them, then views. The kernel makes
- * a second mapping of shared pages when mremap() is asked to move none of the first one.
+ * First all mappings of the process, then what is looked for among them, then views. The kernel
+ * makes a second mapping of shared pages when mremap() is asked to move none of the first one.
  *
- * From 6.11 on the kernel answers questions about mappings. It passes over those that are not shared,
- * which are nearly all. To read them as text takes some 70 us.
+ * From 6.11 on the kernel answers questions about mappings. It passes over those that are not
+ * shared, which are nearly all. To read them as text takes some 70 us.
  */
 #include "mapping.h"
 #include "shared_file.h"
@@ -188,8 +188,8 @@ static ucs_status_t maps_read_all(maps_func_t func, void *arg)
     return UCS_OK;
 }
 
-/* All mappings by rising addresses, from the one at @a from on, or others before it as well. Those that
- * cannot be viewed may be left out. */
+/* All mappings by rising addresses, from the one at @a from on, or others before it as well. Those
+ * that cannot be viewed may be left out. */
 static ucs_status_t maps_foreach(uintptr_t from, maps_func_t func, void *arg)
 {
     int fd = open(MAPS_FILE, O_RDONLY | O_CLOEXEC);

@@ -3,12 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Memory that several processes of a host map already, whoever made it: the segment of a window of
- * MPI, or what UCX has allocated. One process tells which file its memory is of, and another one that
- * maps the same file makes a view of it, by which it reads and writes that memory with its own
+ * MPI, or what UCX has allocated. One process tells which file its memory is of, and another one
+ * that maps the same file makes a view of it, by which it reads and writes that memory with its own
  * processor.
  *
- * What is mapped is asked from the kernel, or before Linux 6.11 read from /proc/self/maps, which costs
- * some 20 to 100 us. A view is a mapping of
+ * What is mapped is asked from the kernel, or before Linux 6.11 read from /proc/self/maps, which
+ * costs some 20 to 100 us. A view is a mapping of
  * its own: it stays when the memory from which it was made is unmapped, in either process.
  */
 #ifndef RI_MAPPING_H
@@ -52,8 +52,8 @@ ucs_status_t ri_mapping_find(const void *address, size_t length,
                              ri_mapping_place_t *place);
 
 /**
- * Make a view of @a length bytes of a file, if one mapping of this process has them all. The place is
- * wire input. Shared memory of this library (ri_shared_file_make()) is not viewed.
+ * Make a view of @a length bytes of a file, if one mapping of this process has them all. The place
+ * is wire input. Shared memory of this library (ri_shared_file_make()) is not viewed.
  *
  * @param view  Set in any case; its address is NULL after an error.
  *

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Whether a ring is quick: its sender writes to it so fast that two copies through it are the best way
- * for longer messages, too. It is so between cores that share a cache.
+ * Whether a ring is quick: its sender writes to it so fast that two copies through it are the best
+ * way for longer messages, too. It is so between cores that share a cache.
  *
- * It shows by the time that it takes to write a payload of at least RI_QUICK_LENGTH bytes by the caches. A
- * ring is slow after RI_QUICK_TIMES slow payloads, of which each quick one makes up for two: the first
- * lap is always slow, as no cache has its lines. A slow ring is tried again after RI_QUICK_RETRY payloads
- * that a quick one would have taken.
+ * It shows by the time that it takes to write a payload of at least RI_QUICK_LENGTH bytes by the
+ * caches. A ring is slow after RI_QUICK_TIMES slow payloads, of which each quick one makes up for
+ * two: the first lap is always slow, as no cache has its lines. A slow ring is tried again after
+ * RI_QUICK_RETRY payloads that a quick one would have taken.
  */
 #ifndef RI_QUICK_H
 #define RI_QUICK_H
@@ -44,8 +44,8 @@ static inline void ri_quick_judge(ri_quick_t *quick, uint32_t length, uint64_t t
     }
 }
 
-/** A payload that a quick ring would take goes another way, as this one is slow. After some of them it
- * is taken for quick again. */
+/** A payload that a quick ring would take goes another way, as this one is slow. After some of them
+ * it is taken for quick again. */
 static inline void ri_quick_pass_by(ri_quick_t *quick)
 {
     if (++quick->passed_by % RI_QUICK_RETRY == 0) {

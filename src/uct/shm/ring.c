@@ -143,8 +143,8 @@ static void ring_tx_grow(ri_ring_tx_t *tx)
     }
 }
 
-/* @return The position up to which the receiver has read, and a lap: as far as it can be true. A broken
- * peer must not make this side overwrite what it may not, nor run in circles. */
+/* @return The position up to which the receiver has read, and a lap: as far as it can be true. A
+ * broken peer must not make this side overwrite what it may not, nor run in circles. */
 static uint32_t ring_tx_read_limit(ri_ring_tx_t *tx)
 {
     uint32_t consumed = ri_distance_read(&tx->distance, &tx->control->consumed);

@@ -37,8 +37,8 @@
  * Flow control: the receiver publishes how far it has read every quarter of a lap, or every 64 KB;
  * the sender reads that word only when its last copy says that there is no room.
  *
- * A large ring is small at first, as its memory takes time to be made (1 MB 1 ms): the sender begins
- * the next lap after 256 KB of this one (RI_RING_FIRST).
+ * A large ring is small at first, as its memory takes time to be made (1 MB 1 ms): the sender
+ * begins the next lap after 256 KB of this one (RI_RING_FIRST).
  *
  * Positions count lines from the start of the ring and wrap around at 2^32; all
  * differences are taken modulo 2^32.
@@ -79,34 +79,34 @@
  * way: 1 KB 0.24 us rather than 0.22, between far cores 0.71 rather than 0.65. */
 #define RI_RING_PARTS_MIN 1536
 
-/* Length of the parts of a payload that is not written past the cache: half of it or an eighth, where
- * an eighth counts as at least the first length, and at most the second. 8 KB took 0.87 us in parts of
- * 2 KB, 0.64 in parts of 4 KB; 64 KB 5.3 us in parts of 2 KB, 3.2 in parts of 8 KB. */
+/* Length of the parts of a payload that is not written past the cache: half of it or an eighth,
+ * where an eighth counts as at least the first length, and at most the second. 8 KB took 0.87 us in
+ * parts of 2 KB, 0.64 in parts of 4 KB; 64 KB 5.3 us in parts of 2 KB, 3.2 in parts of 8 KB. */
 #define RI_RING_EIGHTH_MIN 8192
 #define RI_RING_EIGHTH_MAX 16384
 
 /* A sender that writes record after record gets lines for writing so far ahead. */
 #define RI_RING_AHEAD 3
 
-/* A far sender writes payloads from this length on past its cache, each in one record. Up to half of
- * it the caches are faster: a payload of 2 KB took 0.72 us rather than 0.84, one of 8 KB 1.9 rather
- * than 1.35. */
+/* A far sender writes payloads from this length on past its cache, each in one record. Up to half
+ * of it the caches are faster: a payload of 2 KB took 0.72 us rather than 0.84, one of 8 KB 1.9
+ * rather than 1.35. */
 #define RI_RING_STREAM_MIN 4096
 
 /* If many follow each other, the receiver is behind, and reads from memory what it would otherwise
  * have to wait for line by line. */
 #define RI_RING_STREAM_MIN_ROW 2048
 
-/* Longer ones go past the cache in parts of so many bytes, so that the receiver copies one while the
- * next is written. */
+/* Longer ones go past the cache in parts of so many bytes, so that the receiver copies one while
+ * the next is written. */
 #define RI_RING_STREAM_PART 16384
 
 static_assert(RI_RING_STREAM_PART >= RI_RING_EIGHTH_MAX,
               "ri_ring_tx_has_room() is enough for both");
 
-/* A larger ring uses so many lines of a lap at first. It uses all of them after so many laps, or when a
- * message comes that takes more lines: the receiver tells what it has read up to RI_RING_TOLD lines late,
- * and what does not fit the end of a lap needs as many lines of the next one. */
+/* A larger ring uses RI_RING_FIRST lines of a lap at first. It uses all lines after so many laps,
+ * or when a message takes more than RI_RING_FIRST_ENOUGH lines, for which there might never be room:
+ * the receiver tells its index up to RI_RING_TOLD lines late, and the end of a lap may be skipped. */
 #define RI_RING_FIRST        4096
 #define RI_RING_FIRST_LAPS   32
 #define RI_RING_FIRST_ENOUGH ((RI_RING_FIRST - RI_RING_TOLD) / 2)
@@ -152,8 +152,9 @@ enum {
 static_assert(sizeof(ri_ring_record_t) == RI_RING_LINE, "a record starts as one line");
 static_assert(offsetof(ri_ring_record_t, payload) == 24, "24 bytes of header");
 
-/* Beside the lines is what whoever comes first decides: copies by both sides, where the ring's sender
- * sends the message; and receives that the ring's receiver may write, where it gets the message. */
+/* Beside the lines is what whoever comes first decides: copies by both sides, where the ring's
+ * sender sends the message; and receives that the ring's receiver may write, where it gets the
+ * message. */
 #define RI_RING_SLOTS  15
 #define RI_RING_GRANTS 32
 
@@ -300,8 +301,8 @@ static inline ri_ring_record_t *ri_ring_tx_next(const ri_ring_tx_t *tx)
     return &tx->lines[tx->pos & tx->mask];
 }
 
-/** @return Whether there is room for a record of one line, as far as that is known without a look at
- * what the receiver has read. */
+/** @return Whether there is room for a record of one line, as far as that is known without a look
+ * at what the receiver has read. */
 static inline int ri_ring_tx_has_line(const ri_ring_tx_t *tx)
 {
     return (int32_t)(tx->limit - tx->pos) > 1; /* one more, as below */
@@ -363,8 +364,8 @@ static inline void ri_ring_tx_set_dirty(ri_ring_tx_t *tx, uint32_t first, uint32
     }
 }
 
-/** Get lines for writing, from @a first to before @a end lines behind the last record, as far as they
- * are known to be free. */
+/** Get lines for writing, from @a first to before @a end lines behind the last record, as far as
+ * they are known to be free. */
 static inline void ri_ring_tx_prefetch_lines(ri_ring_tx_t *tx, uint32_t first,
                                              uint32_t end)
 {
@@ -377,9 +378,9 @@ static inline void ri_ring_tx_prefetch_lines(ri_ring_tx_t *tx, uint32_t first,
 }
 
 /**
- * Get the payload lines of a record like the last one: the receiver still has them in its cache. Not
- * the first line, which the receiver polls: it would only have to be fetched back and forth once
- * more.
+ * Get the payload lines of a record like the last one: the receiver still has them in its cache.
+ * Not the first line, which the receiver polls: it would only have to be fetched back and forth
+ * once more.
  */
 static inline void ri_ring_tx_prefetch(ri_ring_tx_t *tx, uint32_t lines)
 {
@@ -388,8 +389,8 @@ static inline void ri_ring_tx_prefetch(ri_ring_tx_t *tx, uint32_t lines)
 
 /**
  * Get lines for a record that does not follow now, but soon: @a lines of them, from RI_RING_AHEAD
- * lines on. The receiver is behind, so it does not look at them yet. Called for each record of a row,
- * so those before were got by the calls before.
+ * lines on. The receiver is behind, so it does not look at them yet. Called for each record of a
+ * row, so those before were got by the calls before.
  */
 static inline void ri_ring_tx_prefetch_ahead(ri_ring_tx_t *tx, uint32_t lines)
 {
@@ -585,8 +586,8 @@ static inline uint32_t ri_ring_tx_consumed(const ri_ring_tx_t *tx)
     return atomic_load_explicit(&tx->control->consumed, memory_order_relaxed);
 }
 
-/** Go on behind the record at the head, which has @a lines lines. The sender gets what was read back
- * every rx->told lines. */
+/** Go on behind the record at the head, which has @a lines lines. The sender gets what was read
+ * back every rx->told lines. */
 static inline void ri_ring_rx_advance(ri_ring_rx_t *rx, uint32_t lines)
 {
     rx->pos += lines;

@@ -4,9 +4,10 @@
  *
  * Memory that two processes of a host share: a file without a name (memfd), which one of them makes
  * and the other opens through /proc/<pid>/fd. Nothing can be left behind: it is gone with the last
- * process that maps it, however that process ends. It is sealed, so that neither side can change its
- * size under the other, and what is mapped stays there. Both sides map what is used at once with all of
- * its pages: else each is a fault on both sides when it is first touched, in the middle of a message.
+ * process that maps it, however that process ends. It is sealed, so that neither side can change
+ * its size under the other, and what is mapped stays there. Both sides map what is used at once
+ * with all of its pages: else each is a fault on both sides when it is first touched, in the middle
+ * of a message.
  */
 #ifndef RI_SHARED_FILE_H
 #define RI_SHARED_FILE_H
@@ -20,11 +21,12 @@
 #define RI_SHARED_FILE_MARK "/memfd:ucxri-"
 
 /**
- * Make a file of @a size bytes, all zero, and map it. @a name is for people, in /proc; it begins with
- * "ucxri-".
+ * Make a file of @a size bytes, all zero, and map it. @a name is for people, in /proc; it begins
+ * with "ucxri-".
  *
- * @param there  So many bytes at its start, whole pages of them, are there then. All others come with
- *               their first use: a process that uses one where the host has no memory left is killed.
+ * @param there  So many bytes at its start, whole pages of them, are there then. All others come
+ *               with their first use: a process that uses one where the host has no memory left is
+ *               killed.
  * @param fd_p   Set to its descriptor, which is the caller's to close.
  *
  * @return Where it is mapped, or NULL with errno set, and nothing is left.
@@ -42,8 +44,8 @@ void *ri_shared_file_make(const char *name, size_t size, size_t there, int *fd_p
  */
 void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size, size_t there);
 
-/** Have all pages of a part of such a file there, from the start of a page on. @return 0 if there is
- * no memory for them. */
+/** Have all pages of a part of such a file there, from the start of a page on. @return 0 if there
+ * is no memory for them. */
 int ri_shared_file_fill(void *from, size_t size);
 
 #endif

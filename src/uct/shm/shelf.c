@@ -100,8 +100,8 @@ void ri_shelf_tx_close(ri_shelf_tx_t *tx)
     shelf_unmap(&tx->shelf);
 }
 
-/* The receiver's position as far as it can be true: a broken peer must not make this side put a part
- * where another one is still on its way. */
+/* The receiver's position as far as it can be true: a broken peer must not make this side put a
+ * part where another one is still on its way. */
 static void shelf_tx_update(ri_shelf_tx_t *tx)
 {
     uint32_t taken = ri_distance_read(&tx->distance, &tx->shelf.head->taken);

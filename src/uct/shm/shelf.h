@@ -2,11 +2,12 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A shelf: shared memory of a pair of processes, in one direction, for long messages that both sides
- * copy (slot.h). The sender puts parts of a message there, and the receiver takes them from there
- * into its place: both copy at the same time, each within its own memory and the shelf. No system
- * call is needed, and two processors copy more than one does by a call. It serves as long as both
- * are in the library: what the shelf has no room for, or nobody puts there, goes by such calls.
+ * A shelf: shared memory of a pair of processes, in one direction, for long messages that both
+ * sides copy (slot.h). The sender puts parts of a message there, and the receiver takes them from
+ * there into its place: both copy at the same time, each within its own memory and the shelf. No
+ * system call is needed, and two processors copy more than one does by a call. It serves as long as
+ * both are in the library: what the shelf has no room for, or nobody puts there, goes by such
+ * calls.
  *
  * The shelf has places of RI_SHELF_PLACE bytes, which are used in turn. Each has a mark, in a line
  * of its own, which says of which message and where in it the part is. The mark's stamp is made of
@@ -17,8 +18,8 @@
  * sender besides the slot, which may be of another message meanwhile.
  *
  * The memory is a shared file that the receiver makes (shared_file.h), when long messages have come
- * that both sides have copied. It says so in the control page of its ring (ring.h), and both give the
- * shelf back with the ring.
+ * that both sides have copied. It says so in the control page of its ring (ring.h), and both give
+ * the shelf back with the ring.
  */
 #ifndef RI_SHELF_H
 #define RI_SHELF_H
@@ -98,8 +99,9 @@ static inline uint32_t ri_shelf_stamp(uint32_t pos)
 /**
  * Make a shelf and the receiver's end of it.
  *
- * @param size    Bytes of all places, a power of two from RI_SHELF_MIN to RI_SHELF_MAX; not checked.
- * @param cookie  What the sender must find in it.
+ * @param size    Bytes of all places: a power of two from RI_SHELF_MIN to RI_SHELF_MAX, which is not
+ *                checked.
+ * @param cookie  A number that the sender must find in the shelf.
  *
  * @return UCS_OK; @a rx is open then. UCS_ERR_IO_ERROR, with errno set, and nothing is left.
  */
@@ -134,8 +136,8 @@ static inline int ri_shelf_tx_is_open(const ri_shelf_tx_t *tx)
  * given to the receiver by @ref ri_shelf_tx_put. */
 void *ri_shelf_tx_place(ri_shelf_tx_t *tx);
 
-/** Copy a part, @a length bytes, to its place, or a piece of one to where it belongs there: all pieces
- * but the last one are whole cache lines. The way follows from how far the receiver is. */
+/** Copy a part, @a length bytes, to its place, or a piece of one to where it belongs there: all
+ * pieces but the last one are whole cache lines. The way follows from how far the receiver is. */
 void ri_shelf_tx_copy(ri_shelf_tx_t *tx, void *place, const void *from, size_t length);
 
 /** The part at the next place is complete: the receiver may take it. */

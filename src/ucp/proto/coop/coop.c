@@ -9,8 +9,8 @@
 #include "coop_recv.h"
 #include "coop_send.h"
 
-/* While there is something to be read by the plane, one part in so many may be of a send. Where parts
- * come by a shelf, sends have as many turns: there both sides have to copy. */
+/* While there is something to be read by the plane, one part in so many may be of a send. Where
+ * parts come by a shelf, sends have as many turns: there both sides have to copy. */
 #define COOP_READS       16
 #define COOP_READS_SHELF 2
 
@@ -51,8 +51,8 @@ static void coop_end(ri_coop_t *coop, ri_coop_state_t state)
     }
 }
 
-/* One round, from the oldest: callbacks may end others, or add some. One part in all is copied, of a
- * send or of a receive, so that the caller has its turn. @return Number of events. */
+/* One round, from the oldest: callbacks may end others, or add some. One part in all is copied, of
+ * a send or of a receive, so that the caller has its turn. @return Number of events. */
 static unsigned coop_round(ri_worker_t *worker, int sends)
 {
     unsigned count  = worker->num_coops;

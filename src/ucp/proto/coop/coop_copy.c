@@ -17,8 +17,8 @@
 #define COOP_POLLS     4096
 #define COOP_POLLS_MAX (1u << 20)
 
-/* What a side copies by the plane of a message that also goes by a shelf, in units: not so much that
- * the other side would wait long for it to come back to the shelf. */
+/* What a side copies by the plane of a message that also goes by a shelf, in units: not so much
+ * that the other side would wait long for it to come back to the shelf. */
 #define COOP_BESIDE_SHELF 16u
 
 /* Nothing is copied by the plane now. */
@@ -180,7 +180,8 @@ static int coop_is_in_vain(ri_coop_t *coop, unsigned most)
     return (coop->in_vain >= most) || (++coop->in_vain >= most);
 }
 
-/* @return What this side copies by the plane of a message that goes by no shelf, as coop_by_plane().
+/* @return What this side copies by the plane of a message that goes by no shelf, as
+ * coop_by_plane().
  */
 static uint32_t coop_by_plane_alone(ri_coop_t *coop)
 {
@@ -218,14 +219,15 @@ static uint32_t coop_by_plane(ri_coop_t *coop, int has_shelf)
                                                          RI_SLOT_SHARE;
 }
 
-/* By way of the shelf. @return RI_COOP_WAITS if nothing can be put there or taken from there now. */
+/* By way of the shelf. @return RI_COOP_WAITS if nothing can be put there or taken from there
+ * now. */
 static ri_coop_state_t coop_by_shelf(ri_coop_t *coop)
 {
     return coop->is_send ? ri_coop_shelf_put(coop) : ri_coop_shelf_take(coop);
 }
 
-/* The sender of data in runs turns out to have no shelf for them, when the receiver waits for it: the
- * receiver is to ask for the data. @return What has become of the copy. */
+/* The sender of data in runs turns out to have no shelf for them, when the receiver waits for it:
+ * the receiver is to ask for the data. @return What has become of the copy. */
 static ri_coop_state_t coop_lacks_shelf(ri_coop_t *coop)
 {
     uint32_t dropped;
@@ -235,8 +237,9 @@ static ri_coop_state_t coop_lacks_shelf(ri_coop_t *coop)
                    ri_coop_side_count(coop, dropped);
 }
 
-/* Copy the next part: by way of the shelf if the other side is there, too. A receiver that was there
- * the last time may not have seen yet that the sender begins: it is waited for as if it were. */
+/* Copy the next part: by way of the shelf if the other side is there, too. A receiver that was
+ * there the last time may not have seen yet that the sender begins: it is waited for as if it
+ * were. */
 static ri_coop_state_t coop_copy_part(ri_coop_t *coop)
 {
     int has_shelf = coop->is_send ? (!coop->exhausted && ri_coop_shelf_goes_by(coop)) :

@@ -13,8 +13,9 @@
 
 #include <string.h>
 
-/* A message of data in runs that the receiver could not take from a shelf counts so much, and one that
- * it could counts one less. Where that makes so much, they go by UCP, but for one in so many. */
+/* A message of data in runs that the receiver could not take from a shelf counts so much, and one
+ * that it could counts one less. Where that makes so much, they go by UCP, but for one in so
+ * many. */
 #define COOP_REFUSED       2
 #define COOP_REFUSED_MAX   16
 #define COOP_REFUSED_AGAIN 64
@@ -47,8 +48,8 @@ static void coop_describe(const ri_send_req_t *req, ri_wire_rts_t *rts)
     }
 }
 
-/* The receiver has matched a message: it says in the slot whether it waits for long ones. Without a ring
- * of its own no record would take that back. */
+/* The receiver has matched a message: it says in the slot whether it waits for long ones. Without a
+ * ring of its own no record would take that back. */
 static void coop_note_hint(const ri_coop_t *coop)
 {
     ri_peer_t *peer = coop->send->conn->peer;

@@ -21,12 +21,12 @@
  * shelf only: to make one takes as long as some of them. */
 #define SHELF_AFTER 4
 
-/* So many parts are put or taken in one step, if there are as many: as the call that has brought the
- * process here costs something, too. */
+/* So many parts are put or taken in one step, if there are as many: as the call that has brought
+ * the process here costs something, too. */
 #define SHELF_PARTS 4
 
-/* What is packed at a time for a receiver that is far, in bytes: it stays in the nearest cache. Runs
- * of this mean length go past the caches by themselves. */
+/* What is packed at a time for a receiver that is far, in bytes: it stays in the nearest cache.
+ * Runs of this mean length go past the caches by themselves. */
 #define SHELF_PACKED   4096
 #define SHELF_RUN_LONG 2048
 

@@ -5,8 +5,8 @@
  * Cooperative copies by way of a shelf (uct/shm/shelf.h): the sender puts the parts that it claims
  * there, and the receiver, in the library as well, takes them into its place.
  *
- * The receiver makes a shelf when some messages of a stream were copied by both sides, and says so in
- * its ring. In the slot of a message that it has matched it says that it takes parts from there:
+ * The receiver makes a shelf when some messages of a stream were copied by both sides, and says so
+ * in its ring. In the slot of a message that it has matched it says that it takes parts from there:
  * until then, and where there is no shelf, the sender writes the receive's memory by the plane. So
  * nothing lies on a shelf for a receiver that may stay away for long, and whoever waits in vain for
  * the other side copies by the plane.
@@ -16,20 +16,20 @@
  * application has just written or is about to read. So a receiver goes by what it has measured
  * (coop_ways.h).
  *
- * Where both processes send no contiguous message goes by a shelf (coop_exchange.h): each would have
- * to copy twice.
+ * Where both processes send no contiguous message goes by a shelf (coop_exchange.h): each would
+ * have to copy twice.
  *
- * A receive that is not contiguous is filled from the shelf, too, if its layout is known. The sender
- * does not know where its runs are, so it writes nothing by the plane then; what it does not put on
- * the shelf the receiver reads.
+ * A receive that is not contiguous is filled from the shelf, too, if its layout is known. The
+ * sender does not know where its runs are, so it writes nothing by the plane then; what it does not
+ * put on the shelf the receiver reads.
  *
- * A send that is not contiguous, with a layout, is packed onto the shelf, whatever the receive is, and
- * there is no other way for any part of it: the receiver does not know where its runs are. If there
- * is no shelf, or it turns out that it cannot be used, the receiver asks for the data by NACK, and
- * UCP moves it. A sender that is asked so a few times in succession uses UCP at once.
+ * A send that is not contiguous, with a layout, is packed onto the shelf, whatever the receive is,
+ * and there is no other way for any part of it: the receiver does not know where its runs are. If
+ * there is no shelf, or it turns out that it cannot be used, the receiver asks for the data by
+ * NACK, and UCP moves it. A sender that is asked so a few times in succession uses UCP at once.
  *
- * What lies on the shelf is counted as copied when the receiver has taken it. Until then the send is
- * not complete.
+ * What lies on the shelf is counted as copied when the receiver has taken it. Until then the send
+ * is not complete.
  */
 #ifndef RI_COOP_SHELF_H
 #define RI_COOP_SHELF_H
@@ -45,8 +45,8 @@ int ri_coop_shelf_is_there(ri_stream_t *stream);
  * ri_coop_shelf_leave() the copy needs it. */
 void ri_coop_shelf_use(ri_coop_t *coop);
 
-/** Receiver: a message of the stream goes past its shelf, if there is one: how long that has taken says
- * nothing of others. */
+/** Receiver: a message of the stream goes past its shelf, if there is one: how long that has taken
+ * says nothing of others. */
 void ri_coop_shelf_pass(ri_stream_t *stream);
 
 /** Receiver: the copy ends, and needs no shelf any more, if it had one. @a is_done: all of it was

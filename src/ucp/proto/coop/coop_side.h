@@ -52,12 +52,12 @@ struct ri_coop {
     ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
 };
 
-/* How often a side looks at a shelf in vain before it copies by the plane: for some microseconds, in
- * which a side that is in the library would have put or taken something. */
+/* How often a side looks at a shelf in vain before it copies by the plane: for some microseconds,
+ * in which a side that is in the library would have put or taken something. */
 #define RI_COOP_IN_VAIN_MAX 40
 
-/* So many looks more for each unit where one side copies all: it may have other messages before. Of so
- * many units at most, which are one call of that side. */
+/* So many looks more for each unit where one side copies all: it may have other messages before. Of
+ * so many units at most, which are one call of that side. */
 #define RI_COOP_IN_VAIN_UNIT  10
 #define RI_COOP_IN_VAIN_UNITS RI_SLOT_CLAIM_ALONE
 
@@ -83,8 +83,8 @@ static inline ri_peer_t *ri_coop_side_peer(const ri_coop_t *coop)
     return coop->is_send ? coop->send->conn->peer : coop->stream->peer;
 }
 
-/** @return Whether either side's data is in runs: then the sender writes nothing by the plane, and the
- * copy goes by a shelf whatever is faster. */
+/** @return Whether either side's data is in runs: then the sender writes nothing by the plane, and
+ * the copy goes by a shelf whatever is faster. */
 static inline int ri_coop_side_has_runs(const ri_coop_t *coop)
 {
     return coop->spread || coop->shelf_only;

@@ -32,8 +32,8 @@ unsigned ri_coop_ways_of(const ri_coop_ways_t *ways, size_t length)
     return ways->lanes[ways_number(length)].way;
 }
 
-/* Whether the application spends most of the time between messages otherwise, so that periods hardly
- * depend on the way. */
+/* Whether the application spends most of the time between messages otherwise, so that periods
+ * hardly depend on the way. */
 static int ways_is_busy(const ri_coop_cost_t known[2])
 {
     return (known[1].duration != 0) &&

@@ -2,14 +2,15 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Which of two ways is faster for messages of a stream, by what was measured, for each length apart.
- * Messages go one way for a lap of some in succession, and the medians of a lap count. The way that
- * was slower is tried for a lap now and then, and more seldom the more often it was slower.
+ * Which of two ways is faster for messages of a stream, by what was measured, for each length
+ * apart. Messages go one way for a lap of some in succession, and the medians of a lap count. The
+ * way that was slower is tried for a lap now and then, and more seldom the more often it was
+ * slower.
  *
- * What counts is the time from the end of one message to the end of the next: that has in it what the
- * application then has to wait for when it reads the data, and writes the next. Rejected: to go by the
- * time that the messages themselves take, as it does not have in it that data lies in the other side's
- * cache. It decides where the former are about equal.
+ * What counts is the time from the end of one message to the end of the next: that has in it what
+ * the application then has to wait for when it reads the data, and writes the next. Rejected: to go
+ * by the time that the messages themselves take, as it does not have in it that data lies in the
+ * other side's cache. It decides where the former are about equal.
  */
 #ifndef RI_COOP_WAYS_H
 #define RI_COOP_WAYS_H
@@ -22,8 +23,9 @@
 /* Messages of a lap. */
 #define RI_COOP_WAYS_LAP 8u
 
-/* One lap in so many goes the way that was slower, in case it is not any more: the first number when
- * the faster way has changed, and twice as many each time that it has not, up to the second. */
+/* One lap in so many goes the way that was slower, in case it is not any more: the first number
+ * when the faster way has changed, and twice as many each time that it has not, up to the
+ * second. */
 #define RI_COOP_WAYS_TRY     64u
 #define RI_COOP_WAYS_TRY_MAX 256u
 

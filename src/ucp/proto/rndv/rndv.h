@@ -56,8 +56,8 @@ int ri_rndv_is_ring_open(const ri_conn_t *conn);
  * written. */
 ucs_status_t ri_rndv_write(ri_send_req_t *req, ri_plane_ep_t *ep, uint64_t address);
 
-/** Count a write of all data of a send within a host, which has ended with @a status, and note it in
- * trace and timeline. @param start  ri_timeline_now() before it. */
+/** Count a write of all data of a send within a host, which has ended with @a status, and note it
+ * in trace and timeline. @param start  ri_timeline_now() before it. */
 void ri_rndv_note_write(const ri_send_req_t *req, uint64_t start, ucs_status_t status);
 
 /**

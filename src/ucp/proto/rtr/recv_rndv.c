@@ -101,8 +101,8 @@ static ucs_status_t recv_rndv_start(ri_send_req_t *req, const ri_send_terms_t *t
     return ri_rndv_send_payload(req, terms->rtr->recv_id, &placed, sizeof(placed), 0);
 }
 
-/* Take the memory that an RTR offers, in one place, for a copy by both sides. Until the slot has its
- * address, the receiver waits if it must end. */
+/* Take the memory that an RTR offers, in one place, for a copy by both sides. Until the slot has
+ * its address, the receiver waits if it must end. */
 static int recv_rndv_share(const ri_rtr_t *rtr)
 {
     return (rtr->kind == RI_RTR_GRANT) && (rtr->grid == NULL) &&

@@ -146,8 +146,8 @@ typedef struct rtr_place {
     ri_wire_grid_t grid;
 } rtr_place_t;
 
-/* Find out where the memory of a receive is; of one that is offered through a network only whether that
- * can be said. @return Whether it may be offered. */
+/* Find out where the memory of a receive is; of one that is offered through a network only whether
+ * that can be said. @return Whether it may be offered. */
 static int rtr_find_place(const ri_recv_req_t *recv, const ri_stream_t *stream,
                           rtr_place_t *place)
 {
@@ -257,8 +257,8 @@ static int rtr_is_full(const ri_peer_t *peer)
     return (peer->rtr.entries != NULL) && !ucs_list_is_empty(&peer->rtr.entries->full);
 }
 
-/* Whether the message of a receive is likely to come through the ring of its stream, although it may
- * be above EAGER_THRESH: its sender does as this process would (tag/send.c). */
+/* Whether the message of a receive is likely to come through the ring of its stream, although it
+ * may be above EAGER_THRESH: its sender does as this process would (tag/send.c). */
 static int rtr_is_for_ring(const ri_recv_req_t *recv, const ri_stream_t *stream)
 {
     return (ri_config.rtr != UCS_YES) && (stream->ring != NULL) &&

@@ -16,16 +16,16 @@
 
 #include "../../core/worker.h"
 
-/** @return Whether an older receive of the same tag and mask waits because too many are ahead of it.
- * Then @a recv has to wait, too. */
+/** @return Whether an older receive of the same tag and mask waits because too many are ahead of
+ * it. Then @a recv has to wait, too. */
 int ri_rtr_deep_is_behind(const ri_recv_req_t *recv);
 
 /** Let a receive that has no RTR wait, because too many of its tag and mask are ahead. It is QUEUED
  * afterwards. */
 void ri_rtr_deep_await(ri_recv_req_t *recv);
 
-/** The receive @a left is not posted any more, so that fewer receives are ahead of later ones of its tag
- * and mask: try the one that may be offered now. worker->rtr.deep is not empty. */
+/** The receive @a left is not posted any more, so that fewer receives are ahead of later ones of
+ * its tag and mask: try the one that may be offered now. worker->rtr.deep is not empty. */
 void ri_rtr_deep_release(ri_worker_t *worker, const ri_recv_req_t *left);
 
 #endif

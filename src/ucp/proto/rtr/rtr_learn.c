@@ -58,8 +58,8 @@ static rtr_meanwhile_t rtr_meanwhile(const ri_recv_req_t *recv, uint32_t now)
                    RTR_WAS_LATE;
 }
 
-/* Note whether one message more was waited for. A process that loses the processor for a moment still
- * waits. @return Whether the next ones are taken for something else than before. */
+/* Note whether one message more was waited for. A process that loses the processor for a moment
+ * still waits. @return Whether the next ones are taken for something else than before. */
 static int rtr_count_down(uint8_t *left, int waiting)
 {
     int before = (*left > 0);
@@ -72,8 +72,8 @@ static int rtr_count_down(uint8_t *left, int waiting)
     return before != (*left > 0);
 }
 
-/* Note whether one message more was met. With UCXRI_RTR=y nothing is learnt of that. @return Whether the
- * process is taken for away from now on, or for there. */
+/* Note whether one message more was met. With UCXRI_RTR=y nothing is learnt of that. @return
+ * Whether the process is taken for away from now on, or for there. */
 static int rtr_count_missed(uint8_t *missed, int was_met)
 {
     int before = (*missed == RI_PEER_HINT_MISSED);
@@ -82,8 +82,8 @@ static int rtr_count_missed(uint8_t *missed, int was_met)
     return before != (*missed == RI_PEER_HINT_MISSED);
 }
 
-/* Whether the application has done hardly anything else since the latest long message than to copy as
- * much itself. */
+/* Whether the application has done hardly anything else since the latest long message than to copy
+ * as much itself. */
 static int rtr_was_soon(const ri_worker_t *worker, uint32_t now, size_t length)
 {
     return now - worker->active_us < RTR_BUSY + length / RTR_SOON_BYTES;

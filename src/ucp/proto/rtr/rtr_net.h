@@ -32,8 +32,8 @@ void ri_rtr_net_listen(ri_worker_t *worker);
 /** @return Whether the sender of a stream may be sent RTRs through a network. */
 int ri_rtr_net_is_possible(const ri_stream_t *stream);
 
-/** @return Whether the memory of a receive can be offered to the sender of a stream through a network:
- * it is contiguous, or a grid (ri_dt_grid()), and that sender takes such ones. */
+/** @return Whether the memory of a receive can be offered to the sender of a stream through a
+ * network: it is contiguous, or a grid (ri_dt_grid()), and that sender takes such ones. */
 int ri_rtr_net_takes(const ri_recv_req_t *recv, const ri_stream_t *stream);
 
 /**

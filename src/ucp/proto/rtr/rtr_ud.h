@@ -36,8 +36,8 @@ extern double ri_rtr_ud_backoff;
 /** @return Whether the sender of a stream may be sent RTRs by ud. */
 int ri_rtr_ud_is_possible(const ri_stream_t *stream);
 
-/** @return Whether it is too early to send RTRs again, after one had to give its queue pair up. Until
- * this returns 0, receives that wait to be offered are not tried. */
+/** @return Whether it is too early to send RTRs again, after one had to give its queue pair up.
+ * Until this returns 0, receives that wait to be offered are not tried. */
 int ri_rtr_ud_backs_off(ri_worker_t *worker);
 
 /**
@@ -64,9 +64,9 @@ int ri_rtr_ud_is_for(const ri_recv_req_t *recv, const ri_stream_t *stream,
 int ri_rtr_ud_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *arrival,
                    ucs_status_t *status);
 
-/** Handler of ABANDON: the sender gives up the datagrams of a message. If the message has no receive
- * yet, the datagrams were sent by the RTR of the receive with the id msg->recv_id. That receive then
- * waits for the message in another form. */
+/** Handler of ABANDON: the sender gives up the datagrams of a message. If the message has no
+ * receive yet, the datagrams were sent by the RTR of the receive with the id msg->recv_id. That
+ * receive then waits for the message in another form. */
 void ri_rtr_ud_handle_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg);
 
 /** @return Whether a stream's sender has RTRs by ud that it may use, or has used. */

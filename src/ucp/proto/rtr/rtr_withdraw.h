@@ -28,14 +28,14 @@
 int ri_rtr_withdraw_take(ri_recv_req_t *recv);
 
 /** Ask the sender, by REVOKE, not to use the RTR of a receive that is SENT; a second call for the
- * same RTR does nothing. If there is no usable conn to ask by, this side's end of the way to the peer
- * is given up instead. Then all receives that were SENT to that peer lose their RTRs. */
+ * same RTR does nothing. If there is no usable conn to ask by, this side's end of the way to the
+ * peer is given up instead. Then all receives that were SENT to that peer lose their RTRs. */
 void ri_rtr_withdraw_ask(ri_recv_req_t *recv);
 
-/** Make sure that nobody writes the memory of a receive any more whose RTR has been used. For OUT, wait
- * until the sender has ended its write, has made a slot ready, or is gone, but not longer than
- * link/settle.h says. For BY_UD, let go of the transfer. In other states nothing is done. The state of
- * the RTR stays as it is. */
+/** Make sure that nobody writes the memory of a receive any more whose RTR has been used. For OUT,
+ * wait until the sender has ended its write, has made a slot ready, or is gone, but not longer than
+ * link/settle.h says. For BY_UD, let go of the transfer. In other states nothing is done. The state
+ * of the RTR stays as it is. */
 void ri_rtr_withdraw_settle(ri_recv_req_t *recv);
 
 #endif

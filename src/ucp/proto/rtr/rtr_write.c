@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Some runs at a time, so that their list is on the stack. What waits for room in the queue of the way
- * has a list of its own.
+ * Some runs at a time, so that their list is on the stack. What waits for room in the queue of the
+ * way has a list of its own.
  */
 #include "rtr_write.h"
 #include "../../wire/grid.h"

@@ -19,9 +19,9 @@ extern ri_plane_op_t ri_rtr_write_part;
  *
  * @param transfer  All but the remote side. The offset is from the start of the message.
  *
- * @return As the plane's write. What goes to several runs may go in several operations: transfer->op
- *         is that of the last one, and told when all have ended. After an error some of them may be
- *         under way, so that the way has to be given up before the memory is.
+ * @return As the plane's write. What goes to several runs may go in several operations:
+ *         transfer->op is that of the last one, and told when all have ended. After an error some
+ *         of them may be under way, so that the way has to be given up before the memory is.
  */
 ucs_status_t ri_rtr_write(ri_plane_ep_t *ep, const ri_rtr_t *rtr,
                           const ri_transfer_t *transfer);
