@@ -19,14 +19,16 @@ static inline uint8_t ri_peer_hint(const ri_peer_t *peer)
            ((peer->hint.missed == RI_PEER_HINT_MISSED) ? RI_RING_HINT_AWAY : 0);
 }
 
-/** @return The same, for a record that is sent in any case. */
+/** @return The hint as of ri_peer_hint(), for a record that is sent in any case: the peer has been
+ * told then, and the hint is no news any more. */
 static inline uint8_t ri_peer_take_hint(ri_peer_t *peer)
 {
     peer->hint.is_news = 0;
     return ri_peer_hint(peer);
 }
 
-/** A record of the peer's says @a hint. */
+/** Store the hint @a hint that a record of the peer has brought: whether the peer waits for long
+ * messages, asks for them soon, or is away. */
 static inline void ri_peer_note_hint(ri_peer_t *peer, uint8_t hint)
 {
     peer->hint.ready  = !!(hint & RI_RING_HINT_WAITS);
@@ -55,7 +57,8 @@ ri_conn_t *ri_peer_usable_conn(ri_peer_t *peer);
  * 0). Calls back; any conn or stream, and the peer, may be gone afterwards. */
 void ri_peer_check_failed(ri_worker_t *worker, uint64_t uid, ucs_status_t status);
 
-/** CLOSING has come from @a peer, which may be NULL. */
+/** CLOSING has come from @a peer, which may be NULL: note that its application closes its endpoints
+ * to this worker. */
 static inline void ri_peer_note_closing(ri_peer_t *peer)
 {
     if (peer != NULL) {

@@ -80,7 +80,7 @@ static inline ri_rma_op_t *ri_rma_op_get(ri_worker_t *worker)
     return op;
 }
 
-/** An operation is not needed any more. */
+/** Give an operation back that ri_rma_op_get() has returned, and that is in no list. */
 static inline void ri_rma_op_put(ri_rma_op_t *op)
 {
     ri_worker_t *worker = op->worker;
@@ -94,7 +94,8 @@ static inline void ri_rma_op_put(ri_rma_op_t *op)
     ++worker->rma.num_free;
 }
 
-/** An operation is one more that messages must not overtake. */
+/** Count an operation that UCX carries out on the endpoint of a conn: messages must not overtake it
+ * (ri_rma_set_behind()). */
 static inline void ri_rma_count(ri_conn_t *conn)
 {
     ++conn->rma.count;
@@ -103,7 +104,8 @@ static inline void ri_rma_count(ri_conn_t *conn)
     }
 }
 
-/** An operation has ended here when its call returns. */
+/** Note an operation that ends at the origin within its call. A get is over then. A put counts
+ * until it is flushed. */
 static inline void ri_rma_ended(ri_conn_t *conn, ri_rma_kind_t kind)
 {
     if (kind == RI_RMA_PUT) {
@@ -165,8 +167,8 @@ static inline int ri_rma_is_open(const ri_worker_t *worker, const ri_conn_t *con
     return oldest->seq <= seq;
 }
 
-/** @return Whether the end of a flush would change anything: stock may be at something. @a conn
- * NULL: of all endpoints, also of those that were closed or have failed since. */
+/** @return Whether a flush is of use, because stock may still be at an operation. @a conn NULL: of
+ * any endpoint, also of one that was closed or has failed since. */
 static inline int ri_rma_wants_flush(const ri_worker_t *worker, const ri_conn_t *conn)
 {
     return (conn != NULL) ? !!(conn->flags & RI_CONN_BEHIND_RMA) :

@@ -42,8 +42,8 @@ void ri_timeline_stop(ri_timeline_t *timeline);
  * file is full. */
 void ri_timeline_flush(ri_timeline_t *timeline);
 
-/** What the application did up to @a now was nothing of what is noted by itself: it has waited, and
- * computed. There must be a timeline. */
+/** Note what the application has done up to @a now, since the latest entry: it has waited in calls
+ * that found nothing, and computed in between. There must be a timeline. */
 void ri_timeline_application(ri_timeline_t *timeline, uint64_t now);
 
 /** The process exits, and another thread may be within the worker: write what is not written yet,

@@ -19,9 +19,10 @@
  * instructions and no call. The worker's lock is always taken before a stock function
  * that enters the worker is called (guard.h).
  *
- * Who calls a function with a worker, or with anything that belongs to one, has locked it, unless
- * nobody else knows the worker, or the comment of the function says otherwise. "Calls back" there
- * means callbacks of the application, which may send, receive, and close any endpoint.
+ * What the comments of functions take for granted: the caller of a function that is given a worker,
+ * or anything that belongs to one, has locked the worker. Exceptions are said, and a worker that
+ * nobody else knows need not be locked. "Calls back" means that the function may call callbacks of
+ * the application, which may send, receive, and close any endpoint.
  */
 #ifndef RI_TYPES_H
 #define RI_TYPES_H

@@ -76,8 +76,8 @@ static inline ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker, size_t paylo
                                                                               2);
 }
 
-/** Put back what was got a moment ago, to be used within one call, and has neither a request
- * nor a conn. */
+/** Put a buffer back that ri_am_buffer_get() or ri_am_buffer_get_class() has returned within the
+ * same call, and that has neither a request nor a conn. */
 static inline void ri_am_buffer_unget(ri_am_pool_t *pool, ri_am_buffer_t *buffer,
                                       unsigned class)
 {

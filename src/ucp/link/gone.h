@@ -18,21 +18,20 @@ extern double ri_gone_interval;
 /* Seconds between two looks while the application sleeps. */
 extern double ri_gone_sleep;
 
-/** Look for peers that something waits for and that are gone, and fail their conns that are not
- * in mode PEER, and what else waits for them. Progress may call it as often as it likes: it
- * looks once in ri_gone_interval. Calls back; any conn, stream or peer may be gone afterwards. */
+/** Look whether peers that something waits for are gone. If one is, fail its conns that are not in
+ * mode PEER, and all else that waits for it. Progress may call this as often as it likes: it looks
+ * once in ri_gone_interval. It may call the application; any conn, stream or peer may be gone
+ * afterwards. */
 void ri_gone_check(ri_worker_t *worker);
 
-/**
- * The application is about to sleep until UCX has an event for it: the end of a peer is none, so a
- * timer wakes it up to look for those that something waits for. Without a timer, which may be
- * impossible, it just sleeps.
- *
- * @return Whether it must not sleep, as progress has to look now.
- */
+/** The application is about to sleep until UCX has an event for it. The end of a peer is no event
+ * of UCX, so a timer is set that wakes the application up to look for peers that something waits
+ * for. If no timer can be had, the application sleeps without. @return Whether it must not sleep,
+ * as progress has to look now. */
 int ri_gone_arm(ri_worker_t *worker);
 
-/** The events that the application waits for are not this library's to add to. */
+/** The application waits for events in a way to which this library cannot add a timer:
+ * ri_gone_arm() sets none from now on. */
 static inline void ri_gone_never_wake(ri_worker_t *worker)
 {
     worker->gone.never_wakes = 1;

@@ -29,24 +29,24 @@ extern double ri_release_time;
  */
 void ri_release_buffer(ri_stream_t *stream, uint32_t id, int at_once);
 
-/** Send all that waits, to all peers; what finds no usable conn is owed to its peer. Any peer may
- * be gone afterwards. */
+/** Send all ids of buffers that wait to be given back, to all peers. Those for a peer without a
+ * usable conn are owed to it. Any peer may be gone afterwards. */
 void ri_release_flush_all(ri_worker_t *worker);
 
-/** Send what has waited for ri_release_time, or waits for a number of calls only. Any peer may be
- * gone afterwards. */
+/** Send the ids that have waited for ri_release_time, or that wait for a number of calls only. Any
+ * peer may be gone afterwards. */
 void ri_release_flush_due(ri_worker_t *worker);
 
-/** Send all that waits for the peer of a conn, which is about to be closed and may have no peer.
+/** Send all ids that wait for the peer of a conn, which is about to be closed and may have no peer.
  * The peer may be gone afterwards. */
 void ri_release_flush_conn(ri_conn_t *conn);
 
-/** The conn does not go on: what its ring was to take along waits for another way
- * (peer->release). Without a peer it is dropped. */
+/** The conn ends or has failed: the ids that the next message in its ring was to take along wait
+ * for another way (peer->release). Without a peer they are dropped. */
 void ri_release_keep(ri_conn_t *conn);
 
-/** Take out what the next message in the ring of @a conn gives back. @return The id of a buffer,
- * or 0: nothing. */
+/** Take out the id that the next message in the ring of @a conn gives back. @return The id of a
+ * buffer; 0: none waits. */
 static inline uint32_t ri_release_take(ri_conn_t *conn)
 {
     uint32_t id = conn->release.id;

@@ -40,7 +40,8 @@ static inline size_t ri_ring_life_long(size_t size)
     return ri_min(size / RI_RING_LONG_MESSAGES, ri_config.ring_eager);
 }
 
-/** @return The same for a ring that is quick (ri_ring_tx_is_quick()); 0: it is as others. */
+/** @return The longest contiguous payload that goes through a quick ring (ri_ring_tx_is_quick()) of
+ * @a size bytes rather than by a plane; 0: it is as ri_ring_life_long() says. */
 static inline size_t ri_ring_life_long_quick(size_t size)
 {
     size_t length = ri_min(size / RI_RING_LONG_MESSAGES, ri_config.ring_quick);
@@ -57,7 +58,8 @@ int ri_ring_life_may_become(ri_ring_life_tx_t from, ri_ring_life_tx_t to);
  * (stream->am_left). @return 0: @a stream can have no ring, and this is never called again. */
 int ri_ring_life_consider(ri_stream_t *stream);
 
-/** A message that could have gone through a ring came another way. */
+/** Count a message that came another way, although it could have gone through a ring. After enough
+ * of them a ring is thought about. */
 static inline void ri_ring_life_note_am(ri_stream_t *stream)
 {
     if (ri_unlikely(--stream->am_left == 0) && !ri_ring_life_consider(stream)) {
@@ -70,21 +72,22 @@ static inline void ri_ring_life_note_am(ri_stream_t *stream)
  * while a ring is to be given back. */
 void ri_ring_life_ask(ri_conn_t *conn);
 
-/** RING_OFFER: map the ring and use it; or refuse, if that fails, or the conn is being closed or
- * has failed. With a ring already the offer is stale. The receiver's id is known. */
+/** Handler of RING_OFFER: map the ring and use it. If that fails, or the conn is being closed or
+ * has failed, refuse it. If the conn has a ring already, the offer is stale. The receiver's id is
+ * known. */
 void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg);
 
-/** RING_REFUSE: the peer could not map the ring, or its conn is gone: nobody sends into the ring
- * any more, and polling frees it when it is empty. If nothing ever came by it, there is no ring
- * for this stream again. */
+/** Handler of RING_REFUSE: the peer could not map the ring, or its conn is gone. Nobody sends into
+ * the ring any more, and polling frees it when it is empty. If nothing ever came by it, there is no
+ * ring for this stream again. */
 void ri_ring_life_refused(ri_stream_t *stream);
 
 /** Sender: have modules take back what needs the ring and nobody has begun with (ring_tx_stops).
  * @return Whether the ring is still needed. */
 int ri_ring_life_take_back(ri_conn_t *conn);
 
-/** RING_STOP: no new message goes through the ring. Give it back now, or let progress do so as
- * soon as nothing waits for room in it or needs it. */
+/** Handler of RING_STOP: no new message goes through the ring from now on. It is given back now, or
+ * by progress as soon as nothing waits for room in it or needs it. */
 void ri_ring_life_stop(ri_conn_t *conn);
 
 /** Sender: end the ring, if there is one, with RING_CLOSE and unmap it. Sends that wait for room

@@ -10,8 +10,9 @@
 #include "../core/conn_types.h"
 #include "../wire/wire.h"
 
-/** Say CLOSING through the ring, even while messages do not go through it: it is of no order
- * towards anything else. @return 0 if there is no ring, or no room in it: nothing was sent. */
+/** Send CLOSING through the ring, also while messages do not go through it, as CLOSING need not
+ * keep an order with anything else. @return 0: there is no ring, or no room in it, and nothing was
+ * sent. */
 int ri_ring_send_closing(ri_conn_t *conn);
 
 /**

@@ -59,10 +59,10 @@ static inline void ri_way_set_state(ri_peer_t *peer, ri_way_state_t state)
     peer->way.state = state;
 }
 
-/** Be without this side's end, in @a state, NONE or FAILED, from now on; whether there was one or
- * not. After NONE another one may be made at once. The plane ends what is under way by it within
- * the call: transfers have ended, and their end() is called in progress. Modules are told
- * (way_ended); the peer is not. */
+/** Give up this side's end of the way to @a peer, if there is one. The state is @a state
+ * afterwards: NONE, in which another end may be made at once, or FAILED. The plane ends what is
+ * under way by the end within the call: transfers have ended then, and progress calls their end().
+ * Modules are told (way_ended), and the peer is not. */
 void ri_way_end(ri_worker_t *worker, ri_peer_t *peer, ri_way_state_t state);
 
 /** @return Whether there may be one way more by connections. */
@@ -71,17 +71,17 @@ static inline int ri_way_has_room(const ri_worker_t *worker)
     return worker->net.num_ways < ri_config.rc_max_peers;
 }
 
-/** A way has failed, or could not be made: the next try waits longer, and after RI_WAY_TRIES_MAX
- * in a row there is none. */
+/** Count that a way has failed, or could not be made. The next try waits longer each time, and
+ * after RI_WAY_TRIES_MAX failures in a row there is none. */
 void ri_way_count_try(ri_peer_t *peer);
 
-/** There is no room for a way to a peer now: it is FAILED, and the next try waits for a short
- * time that does not grow. There is no end of a way. */
+/** There is no room for one more way now: the way to @a peer, which has no end, becomes FAILED. The
+ * next try waits for a short time, which does not grow. */
 void ri_way_postpone(ri_peer_t *peer);
 
-/** Be without an end, if there is one, that has failed, or that the peer has no more, as @ref
- * ri_way_end in state FAILED, and count that as a try. Modules are told before, too
- * (way_fails); the peer is not. */
+/** This side's end has failed, or the peer has no end any more: give up this side's end, if there
+ * is one, as ri_way_end() does with FAILED, and count that as a try. Modules are told before, too
+ * (way_fails), and the peer is not. */
 void ri_way_fail(ri_worker_t *worker, ri_peer_t *peer);
 
 /** The peer says that it has given up its end of a way: give this side's up, if that is the
@@ -91,9 +91,9 @@ void ri_way_handle_gone(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_
 /* Ways that may fail in a row. */
 #define RI_WAY_TRIES_MAX 8
 
-/** This side's end of the way to @a peer, if there is one, has stopped working, or has to: it is
- * destroyed, after which nobody accesses this process's memory by it. What is under way by it
- * ends as by @ref ri_way_end. There may be another one later. The peer is told in progress. */
+/** Destroy this side's end of the way to @a peer, if there is one, because it has stopped working
+ * or has to stop. Afterwards nobody accesses this process's memory by it. What is under way by it
+ * ends as by ri_way_end(). There may be another end later. Progress tells the peer. */
 void ri_way_fail_and_tell(ri_worker_t *worker, ri_peer_t *peer);
 
 /** If planes have counted failures since the latest look, find the ways that have stopped working
@@ -101,7 +101,7 @@ void ri_way_fail_and_tell(ri_worker_t *worker, ri_peer_t *peer);
 void ri_way_check(ri_worker_t *worker);
 
 /** Tell the peers whose way ri_way_fail_and_tell() has ended that this side has no end of it any
- * more, where that is possible and they have no new one. Any conn or peer may be gone
+ * more. A peer that cannot be told now, or has a new way, is left out. Any conn or peer may be gone
  * afterwards. */
 void ri_way_tell_gone(ri_worker_t *worker);
 
@@ -111,13 +111,14 @@ static inline int ri_way_has_untold(const ri_worker_t *worker)
     return worker->net.ways_untold;
 }
 
-/** A transfer by the way of that number has ended well: earlier failures do not count any more,
- * if it is the present way. */
+/** A transfer by the way with the number @a way has ended well. If that is the present way to @a
+ * peer, earlier failures do not count any more. */
 void ri_way_worked(ri_peer_t *peer, uint32_t way);
 
-/** The peer could not read what was sent on a conn by the way of that number. If @a flags, of
- * NACK, say that it has no end of it (RI_WIRE_NACK_WAY), this side's is given up; else the conn
- * only asks for a way anew. Does nothing if it is not the present way. */
+/** The peer could not read what was sent on @a conn by the way with the number @a way. If the flags
+ * of its NACK, @a flags, say that it has no end of the way (RI_WIRE_NACK_WAY), this side's end is
+ * given up. If not, the conn only asks for a way anew. If that is not the present way, nothing is
+ * done. */
 void ri_way_nacked(ri_conn_t *conn, uint32_t way, uint32_t flags);
 
 #endif

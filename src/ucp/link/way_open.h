@@ -14,13 +14,15 @@
  * impossible. The receiver's id is known. */
 void ri_way_ask(ri_conn_t *conn);
 
-/** PLANE_REQ of a way through a network: the peer asks for one, which is made and connected if
- * that is possible, and answered if there is a usable conn; or it has given up its end; or it
- * wants to. */
+/** Handler of PLANE_REQ of a way through a network. If the peer asks for a way, this side's end is
+ * made and connected if that is possible, and the answer is sent if there is a usable conn. If the
+ * peer says that it has given up its end, or wants to, the functions of way.h and way_idle.h handle
+ * that. */
 void ri_way_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg);
 
-/** PLANE_ACK of a way through a network: connect this side's end, or give it up if the peer has
- * none. What was not asked is counted as stale. @a conn has a peer. */
+/** Handler of PLANE_ACK of a way through a network: connect this side's end, or give it up if the
+ * peer has no end. An answer to something that was not asked is counted as stale. @a conn has a
+ * peer. */
 void ri_way_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg);
 
 #endif

@@ -26,7 +26,7 @@
 #include "../core/match_types.h"
 #include "../core/request.h"
 
-/** Begin without receives and messages. */
+/** Set up an index without receives and messages. ri_match_cleanup() frees it. */
 void ri_match_init(ri_match_t *match);
 
 /** Free the indices; receives and messages are the caller's. */
@@ -137,7 +137,8 @@ ri_recv_req_t *ri_match_peek_posted(ri_match_t *match, uint64_t tag, uint64_t fr
  */
 ri_recv_req_t **ri_match_find_overlap(ri_match_t *match, const ri_recv_req_t *recv);
 
-/** @return Whether all posted receives of a class can be looked at. */
+/** @return Whether a class has so few posted receives that all of them can be looked at one by one.
+ * */
 int ri_match_is_searchable(const ri_mask_class_t *class);
 
 /** The search behind @ref ri_match_find_posted, through all classes and the list. @return As

@@ -103,8 +103,9 @@ void ri_rtr_table_reset(ri_rtr_table_t *table, uint32_t last_sn);
  * used it. */
 int ri_rtr_is_out(const ri_rtr_t *rtr);
 
-/** Take the right to write: only one of the sender, by this, and the receiver gets it. @return 0 if
- * the receiver has withdrawn the RTR, or it was used before. */
+/** Use an RTR: take the right to write. Of this call and the receiver's withdrawal only the first
+ * one succeeds. @return 1: the sender has the right. 0: the receiver has withdrawn the RTR, or it
+ * was used before. */
 int ri_rtr_use(const ri_rtr_t *rtr);
 
 /** Say in the word of a used RTR what became of it: RI_RING_GRANT_WRITTEN, FAILED or SLOT. All that
@@ -117,8 +118,9 @@ void ri_rtr_end(const ri_rtr_t *rtr, uint32_t state);
  * 0, with nothing changed, if the word knows this generation or a later one. */
 int ri_rtr_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state);
 
-/** Find the RTR of the message that is sent next, if that has @a tag. RTRs that cannot be used any
- * more leave the table. @return What is good until the table changes; NULL if there is none. */
+/** Find the RTR for the message that is sent next, if that has @a tag. RTRs that cannot be used any
+ * more leave the table. @return The RTR, which is valid until the table changes; NULL if there is
+ * none. */
 const ri_rtr_t *ri_rtr_table_find(ri_rtr_table_t *table, uint64_t tag);
 
 /** The slow part of @ref ri_rtr_table_send: count down the RTRs that @a tag fits. */
@@ -170,8 +172,8 @@ ri_rtr_fate_t ri_rtr_table_add(ri_rtr_table_t *table, const ri_rtr_t *rtr, uint3
 /** Keep a copy of an RTR whose message was announced by RTS before. Without room it is dropped. */
 void ri_rtr_table_add_late(ri_rtr_table_t *table, const ri_rtr_late_t *late);
 
-/** Take out a late RTR that came at @a until or before. @return Whether there is one; @a late is
- * set then. */
+/** Take out a late RTR that came at the time @a until or before, and write it to @a late. @return
+ * Whether there was one. */
 int ri_rtr_table_pop_late(ri_rtr_table_t *table, double until, ri_rtr_late_t *late);
 
 /** The ring that RTRs came by is gone or about to go, and with it their grants: forget those RTRs.

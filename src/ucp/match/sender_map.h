@@ -19,11 +19,11 @@
 
 #include "../core/match_types.h"
 
-/** Begin with nothing learnt.
- * @param sender_mask  The bits of a tag that name the sender, or 0. */
+/** Set up a map in which nothing is learnt yet. ri_sender_map_cleanup() frees it. @param
+ * sender_mask The bits of a tag that name the sender, or 0. */
 void ri_sender_map_init(ri_sender_map_t *map, uint64_t sender_mask);
 
-/** Free what was learnt. */
+/** Free the memory of a map. Nothing may be asked of it afterwards. */
 void ri_sender_map_cleanup(ri_sender_map_t *map);
 
 /** @return The id of the stream that a receive's messages are expected from, which may be gone; 0

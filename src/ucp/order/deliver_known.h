@@ -17,9 +17,9 @@ int ri_deliver_has(const ri_stream_t *stream, uint32_t sn);
 /** @return Whether the message of that number has got a receive, or was given up. */
 int ri_deliver_is_matched(const ri_stream_t *stream, uint32_t sn);
 
-/** @return Whether a message must be left where it came until those before it have come. The sender
- * then finds no room there, so this is flow control, too. The one that is missing comes by another
- * route. */
+/** @return Whether a message must be left in its ring or channel until those before it have come.
+ * The sender then finds no room there, so this is flow control, too. The message that is missing
+ * comes by another route. */
 int ri_deliver_is_far_ahead(const ri_stream_t *stream, uint32_t sn);
 
 #endif

@@ -28,8 +28,8 @@ typedef struct ri_promises {
      * stream NULL: of this worker itself. Only if worker->rtr.num_entries is not 0. */
     int (*ask_senders)(ri_worker_t *worker, const ri_stream_t *stream, uint64_t tag);
 
-    /** Messages wait as ask_senders said, and may not do so any longer: see to it that all is
-     * known soon. What waits goes on in progress. */
+    /** Messages wait because of ask_senders, and must not wait any longer: have all answers decided
+     * soon. Progress goes on with what waits. */
     void (*decide)(ri_worker_t *worker);
 
     /**
@@ -54,7 +54,7 @@ typedef struct ri_promises {
      * first of them. */
     void (*learn_waiting)(ri_recv_req_t *recv, const ri_stream_t *stream);
 
-    /** Something of which there is little, and that promises need, is free again: a queue pair. */
+    /** A resource that promises need, and of which there is little, is free again: a queue pair. */
     void (*room_is_back)(ri_worker_t *worker);
 } ri_promises_t;
 

@@ -10,8 +10,9 @@
 #ifndef RI_ATTEND_H
 #define RI_ATTEND_H
 
-/** Have such a thread, unless there is one, UCXRI_RMA_THREAD=n, or the system refuses it. This
- * process has a mailbox. Any thread. */
+/** Start the thread that serves the mailbox of this process, unless there is one, or
+ * UCXRI_RMA_THREAD=n, or the system refuses it. This process has a mailbox. Any thread may call it.
+ * */
 void ri_attend_start(void);
 
 #endif

@@ -16,14 +16,14 @@
 /* How many workers have conns with such puts, in all of the process. */
 extern _Atomic(unsigned) ri_posts_workers;
 
-/** A put of a conn was posted by a way. Puts by another way are settled. The worker is locked, here
- * and below. */
+/** Note that a put of a conn was posted by the way @a reach. Puts that were posted by another way
+ * are settled. The worker is locked, in this function and in those below. */
 void ri_posts_note(ri_conn_t *conn, ri_reach_t *reach);
 
-/** What ri_posts_settle() does if there are any. */
+/** What ri_posts_settle() does if the conn has posted puts. */
 void ri_posts_settle_slow(ri_conn_t *conn);
 
-/** All puts of a conn are over when this returns. */
+/** Settle all posted puts of a conn: they are over when this returns. */
 static inline void ri_posts_settle(ri_conn_t *conn)
 {
     if (ri_unlikely(conn->flags & RI_CONN_POSTED)) {
@@ -31,7 +31,7 @@ static inline void ri_posts_settle(ri_conn_t *conn)
     }
 }
 
-/** All puts of all conns of a worker are over when this returns. */
+/** Settle the posted puts of all conns of a worker: they are over when this returns. */
 void ri_posts_settle_all(ri_worker_t *worker);
 
 /** Settle the puts of a conn, or with NULL those of the worker, for a flush; also what was stored
@@ -39,14 +39,14 @@ void ri_posts_settle_all(ri_worker_t *worker);
  * a target were lost, from then on: it is gone, or its memory is. */
 ucs_status_t ri_posts_flush(ri_worker_t *worker, ri_conn_t *conn);
 
-/** @return Whether progress has to see to puts. */
+/** @return Whether there is something for ri_posts_progress(). */
 static inline int ri_posts_has_work(const ri_worker_t *worker)
 {
     return !ucs_list_is_empty((ucs_list_link_t *)&worker->rma.posted);
 }
 
-/** See to puts: those that are over need no settling any more, others have had their time after so
- * many calls. */
+/** Look at posted puts. Those that are over need no settling any more. Those that are not over
+ * after so many calls are settled. */
 void ri_posts_progress(ri_worker_t *worker);
 
 #endif

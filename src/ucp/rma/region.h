@@ -25,20 +25,21 @@ typedef struct ri_region {
  * memory to note it, or if there are no bytes, it is not added, and goes by stock. */
 void ri_region_add(ucp_mem_h memh, const void *address, size_t length);
 
-/** The handle is about to go: nobody works on its memory by ri_region_has() any more. One that was
- * not added will do. */
+/** Remove the region of a handle that is about to be given back to stock. When this returns, nobody
+ * uses its memory by ri_region_has(). A handle that was not added is ignored. */
 void ri_region_remove(ucp_mem_h memh);
 
 /** @return Whether the handle was added; then @a found is set. */
 int ri_region_find(ucp_mem_h memh, ri_region_t *found);
 
-/** Regions are not removed until they are unlocked. */
+/** Lock the regions: none is removed until ri_region_unlock(). */
 void ri_region_lock(void);
 
-/** What was locked may be removed again. */
+/** Unlock the regions. */
 void ri_region_unlock(void);
 
-/** Lock the regions if nobody has. @return Whether they are locked. */
+/** Lock the regions, unless somebody else has locked them. @return Whether this thread has locked
+ * them. */
 int ri_region_trylock(void);
 
 /** @return Whether @a length bytes at @a address are all of the region of a number, which is there:

@@ -48,19 +48,20 @@ static inline int ri_rkey_has(const ri_rkey_t *rkey, uint64_t address, size_t le
            (address - rkey->address <= rkey->size - length);
 }
 
-/** @return Where this process has an address of the memory of a key that is MAPPED. */
+/** @return Where this process has mapped the address @a address of the memory of a key that is
+ * MAPPED. */
 static inline void *ri_rkey_local(const ri_rkey_t *rkey, uint64_t address)
 {
     return (void *)(uintptr_t)(address + rkey->shift);
 }
 
-/** A key was unpacked; look for a way to its memory. If there is none, or no memory to note
- * it, nothing is known of the key.
- *
- * @param wire  Wire input, as ri_wire_rkey_parse() has found it. */
+/** Look for a way to the memory of a key that was unpacked, and remember it. Without a way, or
+ * without memory, nothing is known of the key, and stock serves it. @param wire Wire input, as
+ * ri_wire_rkey_parse() has found it. */
 void ri_rkey_add(ucp_rkey_h stock, const ri_wire_rkey_t *wire);
 
-/** A key is about to go; nobody uses it. One that was not added will do. */
+/** Remove what is known of a key that is about to be destroyed, and that nobody uses. A key that
+ * was not added is ignored. */
 void ri_rkey_remove(ucp_rkey_h stock);
 
 #endif

@@ -26,7 +26,8 @@ enum {
 /* NULL: there is none yet. */
 extern _Atomic(ri_mailbox_rx_t *) ri_serve_mailbox;
 
-/** Have a mailbox. @return Its descriptor, for a key; -1: there is none. Any thread. */
+/** Make the mailbox of this process, unless it is there. Any thread may call it. @return Its
+ * descriptor, for a key; -1: there is no mailbox. */
 int ri_serve_start(void);
 
 /** Carry out what other processes have asked for, as ri_serve(), also if another thread is at it or

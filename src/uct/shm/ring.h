@@ -104,9 +104,9 @@
 static_assert(RI_RING_STREAM_PART >= RI_RING_EIGHTH_MAX,
               "ri_ring_tx_has_room() is enough for both");
 
-/* A larger ring uses RI_RING_FIRST lines of a lap at first. It uses all lines after so many laps,
- * or when a message takes more than RI_RING_FIRST_ENOUGH lines, for which there might never be room:
- * the receiver tells its index up to RI_RING_TOLD lines late, and the end of a lap may be skipped. */
+/* A larger ring uses RI_RING_FIRST lines of a lap at first. It uses all after so many laps, or when
+ * a message takes more than RI_RING_FIRST_ENOUGH lines, for which there might never be room: the
+ * receiver tells its index up to RI_RING_TOLD lines late, and the end of a lap may be skipped. */
 #define RI_RING_FIRST        4096
 #define RI_RING_FIRST_LAPS   32
 #define RI_RING_FIRST_ENOUGH ((RI_RING_FIRST - RI_RING_TOLD) / 2)

@@ -99,7 +99,7 @@ static inline uint32_t ri_shelf_stamp(uint32_t pos)
 /**
  * Make a shelf and the receiver's end of it.
  *
- * @param size    Bytes of all places: a power of two from RI_SHELF_MIN to RI_SHELF_MAX, which is not
+ * @param size    Bytes of all places: a power of two from RI_SHELF_MIN to RI_SHELF_MAX. It is not
  *                checked.
  * @param cookie  A number that the sender must find in the shelf.
  *

@@ -28,8 +28,8 @@ void ri_coop_copy_attach(ri_coop_t *coop);
  * to change. */
 void ri_coop_copy_free(ri_coop_t *coop);
 
-/** @return Whether the other process cannot be writing or reading any more. Not so if nobody can
- * tell. */
+/** @return Whether the other process is known to be gone, so that it neither reads nor writes any
+ * more; 0 also if that cannot be told. */
 int ri_coop_copy_is_peer_gone(const ri_coop_t *coop);
 
 /**
@@ -49,8 +49,9 @@ ucs_status_t ri_coop_copy_fail(ri_coop_t *coop, uint32_t why, uint32_t *count_p)
  * of the copy. */
 ri_coop_state_t ri_coop_copy_step(ri_coop_t *coop, int may_copy);
 
-/** Only the other side has something to do, and does it within a call: see whether it has. Now and
- * then this looks whether it still exists. @return RI_COOP_WAITS, DONE, BROKEN or GONE. */
+/** This side has nothing to do, as the other side copies within a call: look whether it has ended.
+ * Now and then, look also whether the other process still exists. @return RI_COOP_WAITS, DONE,
+ * BROKEN or GONE. */
 ri_coop_state_t ri_coop_copy_wait(ri_coop_t *coop);
 
 #endif

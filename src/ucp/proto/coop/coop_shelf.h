@@ -36,8 +36,8 @@
 
 #include "coop_side.h"
 
-/** Receiver: @return whether the stream, which has a ring, has a shelf, which is made if it is time
- * for that, and the sender has not refused it. */
+/** Receiver: make a shelf for the stream, which has a ring, if it is time for that and the sender
+ * has not refused one. @return Whether the stream has a shelf. */
 int ri_coop_shelf_is_there(ri_stream_t *stream);
 
 /** Receiver: decide whether this copy, whose message is matched, takes parts from a shelf
@@ -45,8 +45,8 @@ int ri_coop_shelf_is_there(ri_stream_t *stream);
  * ri_coop_shelf_leave() the copy needs it. */
 void ri_coop_shelf_use(ri_coop_t *coop);
 
-/** Receiver: a message of the stream goes past its shelf, if there is one: how long that has taken
- * says nothing of others. */
+/** Receiver: a message of the stream does not go by its shelf, if there is one. The time that it
+ * takes is not compared with that of others. */
 void ri_coop_shelf_pass(ri_stream_t *stream);
 
 /** Receiver: the copy ends, and needs no shelf any more, if it had one. @a is_done: all of it was
@@ -61,16 +61,16 @@ void ri_coop_shelf_drop(ri_stream_t *stream);
  * what has become of the copy. */
 ri_coop_state_t ri_coop_shelf_take(ri_coop_t *coop);
 
-/** Sender: @return whether parts of this copy go by a shelf: the receiver says so, and it is, or
- * has now been, mapped. */
+/** Sender: map the shelf, if the receiver says that parts of this copy go by it, and it is not
+ * mapped yet. @return Whether parts of this copy go by a shelf. */
 int ri_coop_shelf_goes_by(ri_coop_t *coop);
 
-/** Sender: @return whether the receiver wants all parts by the shelf: what it reads by the plane it
- * does not say where to write. */
+/** Sender: @return Whether all parts have to go by the shelf: the receiver does not say where its
+ * memory is. */
 int ri_coop_shelf_is_only_way(const ri_coop_t *coop);
 
-/** Sender: @return whether the receiver may say so soon: it did the last time, and has not matched
- * this message yet. */
+/** Sender: @return Whether the receiver may soon say that parts go by the shelf: the latest copy
+ * went so, and this message is not matched yet. */
 int ri_coop_shelf_is_expected(const ri_coop_t *coop);
 
 /** Sender: put parts of this copy, which goes by a shelf, there. @return RI_COOP_WAITS if there is

@@ -60,10 +60,12 @@ struct ri_coop_ways {
     ri_coop_lane_t lanes[RI_COOP_WAYS_LENGTHS];
 };
 
-/** @return Which way, 0 or 1, a message of @a length bytes is to go. */
+/** @return By which of two ways, 0 or 1, a message of @a length bytes is to go: the faster one, as
+ * far as that is known. */
 unsigned ri_coop_ways_of(const ri_coop_ways_t *ways, size_t length);
 
-/** A message has ended. @a way: that it went. @a matched_at: in ticks. */
+/** Note how long a message of @a length bytes took that went by @a way and has ended now. @a
+ * matched_at: when it was matched, in ticks. */
 void ri_coop_ways_note(ri_coop_ways_t *ways, size_t length, unsigned way,
                        uint64_t matched_at);
 

@@ -16,22 +16,22 @@
 #include "../../core/worker.h"
 #include "../../link/pool.h"
 
-/** Sender: what goes to the peer of a conn goes through a network. Have a buffer for @a length
- * bytes that is registered, which the next message of that length, or @ref ri_hybrid_get, takes.
- * The way counts as used. @return Whether there is one; no buffer is taken in either case. */
+/** Sender: have a free buffer for @a length bytes registered for the network, by which the peer of
+ * the conn is reached. The next message of that length, or ri_hybrid_get(), takes it. The way
+ * counts as used. @return Whether there is such a buffer. No buffer is taken in either case. */
 int ri_hybrid_reaches(ri_conn_t *conn, size_t length);
 
 /** Sender: take a buffer for the data of @a req, which is not copied yet. It is lent to the conn's
  * peer from here on (conn->lent). @return NULL if there is none. */
 ri_pool_buffer_t *ri_hybrid_get(const ri_send_req_t *req);
 
-/** Sender: a buffer has done its service: it leaves the list that it is in, and may be taken
- * again. */
+/** Sender: a buffer is not needed any more: it leaves the list that it is in, and may be taken for
+ * another message. */
 void ri_hybrid_give_back(ri_pool_buffer_t *buffer);
 
-/** Sender: the message in a buffer was written into a receive, perhaps, when the way failed. Send
- * it again, as a POOL that says so. @return UCS_OK, or an error; the buffer stays as it was, unless
- * the conn has failed. */
+/** Sender: the way failed while the message in a buffer was written into a receive, and nobody
+ * knows whether it has come. Send it again, as a POOL that says so. @return UCS_OK, or an error;
+ * the buffer stays as it was, unless the conn has failed. */
 ucs_status_t ri_hybrid_send_again(ri_pool_buffer_t *buffer);
 
 /** Sender: @return Whether messages of @a conn may still be read, or written, from the pool, or

@@ -37,10 +37,11 @@ ucs_status_t ri_rndv_recv_wait(ri_recv_req_t *recv, ri_stream_t *stream);
 /** Let a receive wait for its data, by the id that it has. */
 void ri_rndv_recv_wait_as(ri_recv_req_t *recv, ri_stream_t *stream);
 
-/** @return Whether who may write the memory of a receive may change, see ri_recv_written_t. */
+/** @return Whether recv->written may change from one value to another, see ri_recv_written_t. */
 int ri_rndv_recv_may_become(ri_recv_written_t from, ri_recv_written_t to);
 
-/** Somebody else may write the memory of a receive that waits, as ri_recv_written_t allows it. */
+/** Change who may write the memory of a receive that waits (recv->written), as ri_recv_written_t
+ * allows it. */
 static inline void ri_rndv_recv_set_written(ri_recv_req_t *recv,
                                             ri_recv_written_t written)
 {
@@ -67,8 +68,8 @@ void ri_rndv_recv_abort(ri_stream_t *stream, ucs_status_t status);
  * as ri_rndv_recv_abort(). */
 void ri_rndv_recv_abort_written(ri_stream_t *stream, ucs_status_t status);
 
-/** The stream is freed with its worker. What the sender may still write is never completed: nobody
- * will know when it is the application's again. */
+/** The stream is freed with its worker. Receives whose memory the sender may still write are never
+ * completed, as nobody knows when it stops. */
 void ri_rndv_recv_drop_written(ri_stream_t *stream);
 
 /** As ri_rndv_recv_abort() for all streams of a peer; @a uid 0: of the worker. No stream need be

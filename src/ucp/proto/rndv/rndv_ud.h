@@ -30,10 +30,11 @@
  * may ask whether it was. */
 #define RI_UD_LINGER (1u << 20)
 
-/** @return Whether where a message goes may change, see ri_send_target_t. */
+/** @return Whether the target of a send may change from one value to another, see ri_send_target_t.
+ * */
 int ri_rndv_ud_may_become(ri_send_target_t from, ri_send_target_t to);
 
-/** Sender: where the message goes changes, as ri_send_target_t allows it. */
+/** Sender: change the target of a send, as ri_send_target_t allows it. */
 static inline void ri_rndv_ud_set_target(ri_send_req_t *req, ri_send_target_t target)
 {
     assert(ri_rndv_ud_may_become((ri_send_target_t)req->target, target));

@@ -24,12 +24,12 @@
  * told; 0 also if there are to be no RTRs, or there is no memory. */
 int ri_recv_net_open(ri_conn_t *conn);
 
-/** The write of number @a sn goes on: the receiver does not know of it before all of it is there,
- * so it is told before a message of another form. conn->rtr.untold is there. */
+/** Note that the write for message @a sn goes on. The receiver does not know of it before all data
+ * is there, so it is told before a message of another form is sent. conn->rtr.untold exists. */
 void ri_recv_net_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr);
 
-/** The write of number @a sn has ended, so that nobody need be told, or its message is sent in
- * another way. It may have been told already. */
+/** The write for message @a sn has ended, or the message is sent in another way: the receiver need
+ * not be told of it any more. It may have been told already. */
 void ri_recv_net_not_untold(ri_conn_t *conn, uint32_t sn);
 
 /** @return What tells the receiver that the message of @a req was written where @a rtr says. */
@@ -48,9 +48,8 @@ void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t ki
 /** Handler of RTR and RTR_GRID: keep it, if it is about the way that there is. */
 void ri_recv_net_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg);
 
-/** A conn is closed. What it has used of the peer's RTRs the peer may still ask for: a notification
- * that was acknowledged need not have been told there. So the words of its RTRs, if any was used,
- * are the peer's from now on. */
+/** A conn is closed. If it has used RTRs of the peer, the peer may still ask which, as it need not
+ * have been told of all writes. So the words of the conn's RTRs belong to the peer from now on. */
 void ri_recv_net_conn_ends(ri_conn_t *conn);
 
 /** Handler of REVOKE: withdraw an RTR unless it was used, and answer which it is (REVOKED). @a conn

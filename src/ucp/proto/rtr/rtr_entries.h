@@ -44,7 +44,8 @@ typedef struct ri_rtr_entries {
  * generations, too; NULL without memory. They are the peer's, and freed with it. */
 ri_rtr_entries_t *ri_rtr_entries_get(ri_worker_t *worker, ri_peer_t *peer);
 
-/** Have a peer's turn come, for whom receives wait, behind all others. */
+/** Put a peer, for whose entries receives wait, at the end of the list of peers that have a turn.
+ * */
 static inline void ri_rtr_entries_enlist(ri_rtr_entries_t *entries)
 {
     if (ucs_list_is_empty(&entries->full_link)) {
@@ -53,7 +54,7 @@ static inline void ri_rtr_entries_enlist(ri_rtr_entries_t *entries)
     }
 }
 
-/** A peer has no turn any more. */
+/** Take a peer out of the list of peers that have a turn. */
 static inline void ri_rtr_entries_delist(ri_rtr_entries_t *entries)
 {
     if (!ucs_list_is_empty(&entries->full_link)) {

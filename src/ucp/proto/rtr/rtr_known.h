@@ -15,8 +15,8 @@
  * unless there are to be none, or there is no memory. It is the conn's until that is freed. */
 void ri_rtr_known_open(ri_conn_t *conn);
 
-/** Find the RTR of a message that is about to be sent. @return What is good until the table
- * changes; NULL if there is none, or the message is eager. */
+/** Find the RTR of a message that is about to be sent. @return The RTR, which is valid until the
+ * table changes; NULL if there is none, or the message is eager. */
 const ri_rtr_t *ri_rtr_known_find(ri_conn_t *conn, uint64_t tag, size_t length);
 
 /** Note whether a message above the eager threshold has an RTR. @return Whether none is there

@@ -14,8 +14,8 @@
 void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
                   const ri_arrival_t *arrival);
 
-/** For ri_promises_t: such a message comes by itself, so an RTR would have been of no use: note
- * whether the application waited for it. */
+/** For ri_promises_t: a message above the eager threshold came without an announcement, so that an
+ * RTR would have been of no use: note whether the application waited for it. */
 void ri_rtr_learn_waiting(ri_recv_req_t *recv, const ri_stream_t *stream);
 
 #endif

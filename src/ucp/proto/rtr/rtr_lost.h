@@ -20,7 +20,8 @@ extern double ri_rtr_lost_patience;
  * callback is called. */
 void ri_rtr_lost_way(ri_peer_t *peer);
 
-/** Break those streams. Calls back; any stream that is not busy may be gone afterwards. */
+/** Break the streams that ri_rtr_lost_way() has marked. Calls back; any stream that is not busy may
+ * be gone afterwards. */
 void ri_rtr_lost_break(ri_worker_t *worker);
 
 /** @return Whether there is something for @ref ri_rtr_lost_break. */
@@ -33,9 +34,9 @@ static inline int ri_rtr_lost_has_work(const ri_worker_t *worker)
  * to all who have not answered yet are given up. */
 void ri_rtr_lost_decide(ri_worker_t *worker);
 
-/** Some REVOKE is not answered yet: give up the ways to those who have not answered for
- * ri_rtr_lost_patience, or a 64th more: this is called often, and looks at all entries now and then
- * only. */
+/** Give up the ways to senders that have not answered a REVOKE for ri_rtr_lost_patience, or a
+ * little longer: this is called often, while one is not answered, and looks at all entries only now
+ * and then. */
 void ri_rtr_lost_check_asked(ri_worker_t *worker);
 
 #endif

@@ -25,8 +25,8 @@
 /* Whether such RTRs are sent and taken. */
 extern int ri_rtr_net_on;
 
-/** The worker's planes were opened: have the one through a network tell of writes that have come
- * with an immediate. If it cannot, receives are not offered by it. */
+/** Have the worker's plane through a network, which was opened, report writes that have come with
+ * an immediate. If it cannot, receives are not offered by it. */
 void ri_rtr_net_listen(ri_worker_t *worker);
 
 /** @return Whether the sender of a stream may be sent RTRs through a network. */

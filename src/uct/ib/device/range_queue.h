@@ -29,7 +29,8 @@ typedef struct ri_range_queue {
     ri_queued_range_t ranges[RI_RANGE_QUEUE_SIZE];
 } ri_range_queue_t;
 
-/** Leave a range. A drain that begins when this has returned has it, if no other one had. */
+/** Put a range into the queue. A drain that begins when this has returned takes it out, unless
+ * another one has done so. */
 void ri_range_queue_push(ri_range_queue_t *queue, uintptr_t start, uintptr_t end);
 
 /**

@@ -27,7 +27,7 @@ typedef struct ri_reg_full {
     double retry;      /* when as much is tried again */
 } ri_reg_full_t;
 
-/** Nothing is in use, and nothing is known of the device. */
+/** Set up: nothing is in use, and nothing is known of the device's room. */
 void ri_reg_full_init(ri_reg_full_t *full);
 
 /** A region of @a length bytes comes into use. */
@@ -39,10 +39,11 @@ void ri_reg_full_unuse(ri_reg_full_t *full, size_t length);
 /** @return Up to which length another region may fit, as far as is known. */
 size_t ri_reg_full_room(const ri_reg_full_t *full);
 
-/** A region that counts as used did not fit, with no idle one left. */
+/** The device had no room for a region that counts as used, although no idle region was left. A
+ * pause begins. */
 void ri_reg_full_fails(ri_reg_full_t *full);
 
-/** A region that counts as used did fit. */
+/** The device had room for a region that counts as used. */
 void ri_reg_full_fits(ri_reg_full_t *full);
 
 #endif

@@ -149,10 +149,11 @@ void ri_channel_tx_init(ri_channel_tx_t *tx, void *shadow, size_t size, uint64_t
  * @param buffer  Memory of @a size bytes, all zeros, the caller's, which the sender writes. */
 void ri_channel_rx_init(ri_channel_rx_t *rx, void *buffer, size_t size, uint64_t key);
 
-/** @return The word that says how far has been read. */
+/** @return The word by which the receiver says that it has read up to @a consumed. */
 uint64_t ri_channel_credit(uint64_t key, uint32_t consumed);
 
-/** Look at the receiver's word, and note how far it has read. What it cannot be is ignored. */
+/** Read the word of the receiver, and note how far it has read. A value that cannot be is ignored.
+ * */
 void ri_channel_tx_update(ri_channel_tx_t *tx);
 
 /** @return Whether there is room for a record and the padding that it may need. */
