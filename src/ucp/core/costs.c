@@ -214,6 +214,13 @@ double ri_costs_quick_rate(const ri_costs_t *costs)
     return costs->plane_measured ? COSTS_QUICK * costs->plane.rate : COSTS_RING_RATE;
 }
 
+double ri_costs_plane_ticks(const ri_costs_t *costs, size_t length)
+{
+    double ticks = costs->line_ticks / costs->line; /* of a ns */
+
+    return (costs->plane.call + length / costs->plane.rate) * ticks;
+}
+
 /*
  * The copy is made before it is known how long the receiver stays away. If it is there at
  * once, the copy was for nothing; what it saves otherwise is an exchange (RTS, call and FIN)

@@ -76,6 +76,10 @@ size_t ri_costs_ring_thresh(const ri_costs_t *costs);
  * any length, also where both sides copy by that (the cooperative copy). */
 double ri_costs_quick_rate(const ri_costs_t *costs);
 
+/** @return How many ticks (ucs/clock.h) a copy by the plane takes; 0: it is not known what a tick
+ * is. */
+double ri_costs_plane_ticks(const ri_costs_t *costs, size_t length);
+
 /** @return Up to which length a copy beats waiting for the receiver: a power of two from
  * RI_COSTS_HYBRID_MIN to RI_COSTS_HYBRID_MAX. */
 size_t ri_costs_hybrid_thresh(const ri_costs_t *costs);

@@ -61,7 +61,7 @@
     _c(rma_mapped_bytes, "bytes", "of rma_mapped") \
     _c(rma_copied, "operations", "put and get by copies between processes") \
     _c(rma_copied_bytes, "bytes", "of rma_copied") \
-    _c(rma_mailed, "operations", "small, that the target was asked for") \
+    _c(rma_mailed, "operations", "that the target was asked for") \
     _c(rma_taken_back, "operations", "small, taken back from a target that did not look") \
     _c(rma_called, "operations", "atomic, by the thread of a target that is busy") \
     _c(rma_atomics, "operations", "atomic, in memory that both processes map") \

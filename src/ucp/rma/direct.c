@@ -103,6 +103,24 @@ static int direct_post(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address, size_
     return 1;
 }
 
+/* Post a put in parts, as far as the target takes them. @return How many bytes are posted. */
+static size_t direct_post_parts(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address,
+                                size_t length, const void *data)
+{
+    const ri_mailbox_head_t head = {
+            .kind = RI_SERVE_PUT, .region = rkey->region, .address = address};
+    unsigned taken_back = 0;
+    size_t done;
+
+    done = ri_mail_put_parts(rkey->reach, &head, data, length, &taken_back);
+    if (done > 0) {
+        ri_posts_note(conn, rkey->reach);
+        conn->counters.rma_taken_back += taken_back;
+        conn->counters.rma_mailed += (done == length);
+    }
+    return done;
+}
+
 /* Ask the process that has the memory. */
 static ri_mail_fate_t direct_mail(ri_conn_t *conn, ri_rkey_t *rkey,
                                   const ri_mailbox_head_t *head, const void *data,
@@ -136,6 +154,7 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
                            size_t length, uint64_t address)
 {
     ri_rkey_t *rkey = direct_rkey(conn, stock, address, length);
+    size_t done     = 0;
     ucs_status_t status;
 
     if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
@@ -148,16 +167,24 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
         conn->counters.rma_mapped_bytes += length;
         return UCS_OK;
     }
-    if ((length <= RI_MAILBOX_DATA) && direct_post(conn, rkey, address, length, buffer)) {
-        return UCS_OK;
+    if (length <= RI_MAILBOX_DATA) {
+        if (direct_post(conn, rkey, address, length, buffer)) {
+            return UCS_OK;
+        }
+    } else {
+        done = direct_post_parts(conn, rkey, address, length, buffer);
+        if (done == length) {
+            return UCS_OK;
+        }
     }
     ri_posts_settle(conn);
-    status = direct_move(rkey, 1, buffer, length, address);
+    status = direct_move(rkey, 1, (const char *)buffer + done, length - done,
+                         address + done);
     if (status != UCS_OK) {
-        return status;
+        return status; /* UCX puts all of it, once more */
     }
     ++conn->counters.rma_copied;
-    conn->counters.rma_copied_bytes += length;
+    conn->counters.rma_copied_bytes += length - done;
     return UCS_OK;
 }
 
@@ -172,10 +199,26 @@ static int direct_mail_get(ri_conn_t *conn, ri_rkey_t *rkey, void *buffer, size_
     return direct_mail(conn, rkey, &head, NULL, buffer) == RI_MAIL_DONE;
 }
 
+/* Get what is longer in parts, as far as the target looks. @return How many bytes are there. */
+static size_t direct_get_parts(ri_conn_t *conn, ri_rkey_t *rkey, void *buffer,
+                               size_t length, uint64_t address)
+{
+    const ri_mailbox_head_t head = {
+            .kind = RI_SERVE_GET, .region = rkey->region, .address = address};
+    unsigned taken_back = 0;
+    size_t done;
+
+    done = ri_mail_get_parts(rkey->reach, &head, buffer, length, &taken_back);
+    conn->counters.rma_taken_back += taken_back;
+    conn->counters.rma_mailed += (done == length);
+    return done;
+}
+
 ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size_t length,
                            uint64_t address)
 {
     ri_rkey_t *rkey = direct_rkey(conn, stock, address, length);
+    size_t done     = 0;
     ucs_status_t status;
 
     if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
@@ -188,17 +231,23 @@ ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size
         conn->counters.rma_mapped_bytes += length;
         return UCS_OK;
     }
-    if ((length <= RI_MAILBOX_DATA) &&
-        direct_mail_get(conn, rkey, buffer, length, address)) {
-        return UCS_OK;
+    if (length <= RI_MAILBOX_DATA) {
+        if (direct_mail_get(conn, rkey, buffer, length, address)) {
+            return UCS_OK;
+        }
+    } else {
+        done = direct_get_parts(conn, rkey, buffer, length, address);
+        if (done == length) {
+            return UCS_OK;
+        }
     }
     ri_posts_settle(conn);
-    status = direct_move(rkey, 0, buffer, length, address);
+    status = direct_move(rkey, 0, (char *)buffer + done, length - done, address + done);
     if (status != UCS_OK) {
-        return status;
+        return status; /* UCX gets all of it, once more */
     }
     ++conn->counters.rma_copied;
-    conn->counters.rma_copied_bytes += length;
+    conn->counters.rma_copied_bytes += length - done;
     return UCS_OK;
 }
 

@@ -10,8 +10,10 @@
 #include "mail.h"
 #include "reach_copy.h"
 #include "serve.h"
+#include "../core/costs.h"
 #include "../../ucs/clock.h"
 #include "../../ucs/log.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/stock.h"
 
 #include <sched.h>
@@ -32,6 +34,14 @@
 
 /* Calls that are left out when the thread did not come. */
 #define MAIL_SILENT 16
+
+/* Operations in parts that are not posted when a target did not look. */
+#define MAIL_ABSENT 64
+
+/* Up to this length parts take less time than a system call, however far the other core is: what a
+ * call costs hardly depends on the length. Longer operations go in parts where the mailbox is quick
+ * (uct/shm/quick.h), up to the length of messages that a quick ring takes. */
+#define MAIL_PARTS_FAR ((size_t)4 * RI_MAILBOX_DATA)
 
 /* Looks for a way that another thread uses, which mostly has its answer soon. */
 #define MAIL_LOOKS_BUSY 1024
@@ -117,22 +127,29 @@ static uint32_t mail_take_back(ri_reach_t *reach, uint32_t from, uint32_t end)
     return end;
 }
 
-/* Wait for what was posted up to @a end, or take it back. @return The first one that was taken
- * back, or @a end: all before it is over, or its target is gone. */
-static uint32_t mail_wait(ri_reach_t *reach, uint32_t end)
+/* Wait for what was posted before @a until. If the target does not look, take back as much as
+ * there is up to @a end. @return The first one that was taken back, or @a until: all before it is
+ * over, or its target is gone. */
+static uint32_t mail_wait_until(ri_reach_t *reach, uint32_t until, uint32_t end)
 {
     uint32_t number = reach->oldest;
 
-    for (; number != end; ++number) {
+    for (; number != until; ++number) {
         if (!mail_look(reach, number)) {
             end = mail_take_back(reach, number, end);
             for (; number != end; ++number) {
                 mail_wait_for_end(reach, number);
             }
-            break;
+            return end;
         }
     }
-    return end;
+    return until;
+}
+
+/* The same for all up to @a end. */
+static uint32_t mail_wait(ri_reach_t *reach, uint32_t end)
+{
+    return mail_wait_until(reach, end, end);
 }
 
 /* Do a put in place of the target. */
@@ -146,6 +163,13 @@ static ucs_status_t mail_copy(ri_reach_t *reach, uint32_t number)
             head->address, head->length);
 }
 
+/* The target has done something that was asked for. */
+static void mail_note_done(ri_reach_t *reach)
+{
+    reach->silent = 0;
+    reach->absent = 0;
+}
+
 /* A put is over, or was taken back. */
 static void mail_end_put(ri_reach_t *reach, uint32_t number, int is_taken_back,
                          unsigned *taken_back_p)
@@ -155,9 +179,10 @@ static void mail_end_put(ri_reach_t *reach, uint32_t number, int is_taken_back,
 
     ri_mailbox_tx_free(&reach->mail, number);
     if (!is_taken_back && (state == RI_MAILBOX_DONE)) {
-        reach->silent = 0;
+        mail_note_done(reach);
         return;
     }
+    reach->absent = MAIL_ABSENT;
     *taken_back_p += is_taken_back;
     status = mail_copy(reach, number);
     if (status != UCS_OK) {
@@ -187,7 +212,7 @@ static void mail_reap(ri_reach_t *reach)
     while ((reach->oldest != reach->mail.next) &&
            (ri_mailbox_tx_state(&reach->mail, reach->oldest) == RI_MAILBOX_DONE)) {
         ri_mailbox_tx_free(&reach->mail, reach->oldest++);
-        reach->silent = 0;
+        mail_note_done(reach);
     }
 }
 
@@ -229,19 +254,109 @@ static void mail_make_room(ri_reach_t *reach, unsigned *taken_back_p)
                 taken_back_p);
 }
 
+/* Post a put, for which there is room. */
+static void mail_post_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                          const void *data)
+{
+    uint32_t number = ri_mailbox_tx_post(&reach->mail, head, data);
+
+    reach->heads[number % RI_MAILBOX_DEPTH] = *head;
+}
+
 ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, unsigned *taken_back_p)
 {
-    uint32_t number;
-
     if (!mail_try(reach)) {
         return RI_MAIL_REFUSED;
     }
     mail_make_room(reach, taken_back_p);
-    number = ri_mailbox_tx_post(&reach->mail, head, data);
-    reach->heads[number % RI_MAILBOX_DEPTH] = *head;
+    mail_post_put(reach, head, data);
     ri_reach_unlock(reach);
     return RI_MAIL_DONE;
+}
+
+/* @return Whether so much is to go in parts. */
+static int mail_takes_parts(ri_reach_t *reach, size_t length)
+{
+    if (reach->absent > 0) {
+        --reach->absent;
+        return 0;
+    }
+    if (length <= MAIL_PARTS_FAR) {
+        return 1;
+    }
+    if (!ri_quick_is(&reach->quick)) {
+        ri_quick_pass_by(&reach->quick);
+        return 0;
+    }
+    return 1;
+}
+
+/* Use the mail of a way for an operation in parts. @return Whether it may, and is this thread's. */
+static int mail_try_parts(ri_reach_t *reach, size_t length)
+{
+    if ((length > ri_max(MAIL_PARTS_FAR, ri_config.ring_quick)) || !mail_try(reach)) {
+        return 0;
+    }
+    if (!mail_takes_parts(reach, length)) {
+        ri_reach_unlock(reach);
+        return 0;
+    }
+    return 1;
+}
+
+/* So much has gone in parts, which has taken so many ticks: a system call may have been faster. */
+static void mail_judge(ri_reach_t *reach, size_t length, uint64_t ticks)
+{
+    if (length > MAIL_PARTS_FAR) {
+        ri_quick_note(&reach->quick, ticks <= ri_costs_plane_ticks(&ri_costs, length));
+    }
+}
+
+/* Post one part after the other until the target does not look. @return As ri_mail_put_parts(). */
+static size_t mail_post_parts(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                              const uint8_t *data, size_t length, unsigned *taken_back_p)
+{
+    ri_mailbox_head_t part = *head;
+    unsigned taken_back    = 0;
+    uint64_t begin         = ri_ticks();
+    size_t done            = 0;
+
+    while (done < length) {
+        mail_make_room(reach, &taken_back);
+        if ((taken_back > 0) || (reach->lost != UCS_OK)) {
+            break;
+        }
+        part.address = head->address + done;
+        part.length = part.data_length = ri_min(length - done, (size_t)RI_MAILBOX_DATA);
+        mail_post_put(reach, &part, data + done);
+        done += part.length;
+    }
+    mail_judge(reach, done, ri_ticks() - begin);
+    *taken_back_p += taken_back;
+    return done;
+}
+
+size_t ri_mail_put_parts(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                         const void *data, size_t length, unsigned *taken_back_p)
+{
+    size_t done;
+
+    if (!mail_try_parts(reach, length)) {
+        return 0;
+    }
+    done = mail_post_parts(reach, head, data, length, taken_back_p);
+    ri_reach_unlock(reach);
+    return done;
+}
+
+/* What was got is there. */
+static void mail_take_result(ri_reach_t *reach, uint32_t number, size_t length,
+                             void *result)
+{
+    const ri_mailbox_tx_t *mail = &reach->mail;
+
+    memcpy(result, ri_mailbox_data(mail->area, mail->slot, number, length), length);
 }
 
 /* An operation was posted behind the puts: they are over, and it is. */
@@ -256,7 +371,7 @@ static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint32_t number, size_t len
     mail_end_puts(reach, number, taken_back, taken_back_p);
     reach->oldest = end;
     if ((state == RI_MAILBOX_DONE) && (result != NULL)) {
-        memcpy(result, ri_mailbox_data(mail->area, mail->slot, number, length), length);
+        mail_take_result(reach, number, length, result);
     }
     ri_mailbox_tx_free(mail, number);
     switch (state) {
@@ -267,6 +382,94 @@ static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint32_t number, size_t len
     default:
         return RI_MAIL_TAKEN_BACK; /* or its process is gone */
     }
+}
+
+/* Nothing of what was posted from a number on is wanted any more. */
+static void mail_drop(ri_reach_t *reach, uint32_t number)
+{
+    uint32_t end        = reach->mail.next;
+    uint32_t taken_back = mail_take_back(reach, number, end);
+
+    for (; number != taken_back; ++number) {
+        mail_wait_for_end(reach, number);
+        ri_mailbox_tx_free(&reach->mail, number);
+    }
+    reach->oldest = end;
+}
+
+/* Ask for parts behind the first @a asked bytes, as many as there are free entries. @return How
+ * many bytes are asked for then. */
+static size_t mail_ask_parts(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                             size_t length, size_t asked)
+{
+    ri_mailbox_head_t part = *head;
+
+    while ((asked < length) && !mail_is_full(reach)) {
+        part.address = head->address + asked;
+        part.length  = ri_min(length - asked, (size_t)RI_MAILBOX_DATA);
+        ri_mailbox_tx_post(&reach->mail, &part, NULL);
+        asked += part.length;
+    }
+    return asked;
+}
+
+/* Wait for a part, the next one that was posted, and for puts before it. @return Whether it is
+ * there. */
+static int mail_wait_for_part(ri_reach_t *reach, uint32_t number, unsigned *taken_back_p)
+{
+    mail_end_puts(reach, number, mail_wait_until(reach, number + 1, reach->mail.next),
+                  taken_back_p);
+    return ri_mailbox_tx_state(&reach->mail, number) == RI_MAILBOX_DONE;
+}
+
+/* Take one part after the other, while the target is at the next ones. @return As
+ * ri_mail_get_parts(). */
+static size_t mail_take_parts(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                              uint8_t *result, size_t length, unsigned *taken_back_p)
+{
+    uint32_t number = reach->mail.next;
+    uint64_t begin  = ri_ticks();
+    size_t asked    = 0;
+    size_t done     = 0;
+    size_t part;
+
+    while (done < length) {
+        asked = mail_ask_parts(reach, head, length, asked);
+        if (!mail_wait_for_part(reach, number, taken_back_p)) {
+            break;
+        }
+        part = ri_min(length - done, (size_t)RI_MAILBOX_DATA);
+        mail_take_result(reach, number, part, result + done);
+        ri_mailbox_tx_free(&reach->mail, number++);
+        reach->oldest = number;
+        done += part;
+    }
+    mail_drop(reach, number);
+    mail_judge(reach, done, ri_ticks() - begin);
+    return done;
+}
+
+size_t ri_mail_get_parts(ri_reach_t *reach, const ri_mailbox_head_t *head, void *result,
+                         size_t length, unsigned *taken_back_p)
+{
+    unsigned taken_back = 0;
+    size_t done         = 0;
+
+    if (!mail_try_parts(reach, length)) {
+        return 0;
+    }
+    mail_make_room(reach, &taken_back);
+    if (taken_back == 0) {
+        done = mail_take_parts(reach, head, result, length, &taken_back);
+    }
+    if (done > 0) {
+        mail_note_done(reach);
+    } else {
+        reach->absent = MAIL_ABSENT;
+    }
+    *taken_back_p += taken_back;
+    ri_reach_unlock(reach);
+    return done;
 }
 
 /* @return Whether the way is this thread's now. */
@@ -298,7 +501,7 @@ ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
         number = ri_mailbox_tx_post(&reach->mail, head, data);
         fate   = mail_finish(reach, number, head->length, result, taken_back_p);
         if (fate != RI_MAIL_TAKEN_BACK) {
-            reach->silent = 0;
+            mail_note_done(reach);
         }
     }
     ri_reach_unlock(reach);

@@ -42,6 +42,32 @@ ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, unsigned *taken_back);
 
 /**
+ * Post a put that is longer than RI_MAILBOX_DATA, in parts, if that is faster than another way: the
+ * target has looked at what was posted of late, and the length is one that is faster so.
+ *
+ * @param head  Of all of it, but for the lengths.
+ * @param data  Of @a length bytes.
+ * @param taken_back  Puts are added that had to make way, and were done here in place of the
+ *                    target.
+ *
+ * @return How many bytes are posted, and to be settled. The rest is to be put in another way.
+ */
+size_t ri_mail_put_parts(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                         const void *data, size_t length, unsigned *taken_back);
+
+/**
+ * Get what is longer than RI_MAILBOX_DATA, in parts, under the same conditions.
+ *
+ * @param head  Of all of it, but for the lengths.
+ * @param taken_back  Puts are added that were posted before, and were done here in place of the
+ *                    target.
+ *
+ * @return How many bytes are at @a result. The rest is to be got in another way.
+ */
+size_t ri_mail_get_parts(ri_reach_t *reach, const ri_mailbox_head_t *head, void *result,
+                         size_t length, unsigned *taken_back);
+
+/**
  * Have the target carry out an operation, and wait for its end. Puts that were posted before it
  * have ended, too, when this returns. While this process waits, it serves its own mailbox: so two
  * processes that ask each other do not wait for each other for ever.

@@ -15,6 +15,7 @@
 #include "../../uct/api/plane.h"
 #include "../../uct/shm/host.h"
 #include "../../uct/shm/mailbox.h"
+#include "../../uct/shm/quick.h"
 
 /* A way to a process. */
 typedef struct ri_reach {
@@ -25,7 +26,9 @@ typedef struct ri_reach {
     /* puts that were posted and are not known to be over: from this number on, up to mail.next */
     uint32_t oldest;
     ri_mailbox_head_t heads[RI_MAILBOX_DEPTH]; /* of posted puts, by entry */
-    int silent;        /* so many calls of its thread are left out, as it did not come */
+    int silent; /* so many calls of its thread are left out, as it did not come */
+    int absent; /* so many operations in parts go another way, as it did not look at its mail */
+    ri_quick_t quick;  /* whether operations in parts are faster than a system call */
     ucs_status_t lost; /* why a put was lost, from then on; UCS_OK: none was */
     double proved; /* when it was last seen that the process is the one that is meant */
     ucs_list_link_t list;

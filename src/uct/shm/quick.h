@@ -34,14 +34,20 @@ static inline int ri_quick_is(const ri_quick_t *quick)
     return (quick->slow < RI_QUICK_TIMES) && (ri_quick_rate > 0);
 }
 
-/** A payload of @a length bytes took so many ticks to be written by the caches. */
-static inline void ri_quick_judge(ri_quick_t *quick, uint32_t length, uint64_t ticks)
+/** A payload was written quickly, or was not. */
+static inline void ri_quick_note(ri_quick_t *quick, int was_quick)
 {
-    if (length >= ticks * ri_quick_rate) {
+    if (was_quick) {
         quick->slow -= (quick->slow < 2) ? quick->slow : 2;
     } else if (quick->slow < RI_QUICK_TIMES) {
         ++quick->slow;
     }
+}
+
+/** A payload of @a length bytes took so many ticks to be written by the caches. */
+static inline void ri_quick_judge(ri_quick_t *quick, uint32_t length, uint64_t ticks)
+{
+    ri_quick_note(quick, length >= ticks * ri_quick_rate);
 }
 
 /** A payload that a quick ring would take goes another way, as this one is slow. After some of them

@@ -163,6 +163,18 @@ TEST(test_costs, far)
     EXPECT_EQ(50 + 475 / 2, ri_costs_far_ticks(&c));
 }
 
+/* A call and the bytes, in ticks of 2.5 to a nanosecond. */
+TEST(test_costs, copy_by_the_plane)
+{
+    ri_costs_t c = costs(20, 700, 15, 80);
+    c.line_ticks = 200;
+    EXPECT_DOUBLE_EQ(700 * 2.5, ri_costs_plane_ticks(&c, 0));
+    EXPECT_DOUBLE_EQ((700 + 2000) * 2.5, ri_costs_plane_ticks(&c, 30000));
+
+    c.line_ticks = 0;
+    EXPECT_EQ(0, ri_costs_plane_ticks(&c, 30000));
+}
+
 TEST(test_costs, far_is_not_known)
 {
     ri_costs_t c  = costs(20, 700, 15, 80);
