@@ -76,7 +76,7 @@ static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const char *buffer,
         if (direct_is_gone(rkey)) {
             return UCS_ERR_CONNECTION_RESET;
         }
-        rkey->way = RI_RKEY_STOCK;
+        ri_rkey_set_way(rkey, RI_RKEY_STOCK);
     }
     ri_debug("one-sided: an operation is left to UCX: %s",
              ri_stock_status_string(status));
@@ -257,7 +257,7 @@ static ucs_status_t direct_mail_atomic(ri_conn_t *conn, ri_rkey_t *rkey,
                                        ucp_atomic_op_t op, size_t size, uint64_t value,
                                        void *result, uint64_t address)
 {
-    ri_mailbox_head_t head = {.kind        = RI_SERVE_ATOMIC + op,
+    ri_mailbox_head_t head = {.kind        = ri_serve_kind(op),
                               .length      = size,
                               .data_length = size,
                               .region      = rkey->region,

@@ -14,8 +14,21 @@
 
 ri_map_t ri_rkey_map = RI_MAP_INITIALIZER;
 
-static const char *const rkey_ways[] = {
-        [RI_RKEY_MAPPED] = "mapped by both", [RI_RKEY_CMA] = "by direct copies"};
+static const char *const rkey_ways[RI_RKEY_WAY_LAST] = {
+        [RI_RKEY_MAPPED] = "mapped by both",
+        [RI_RKEY_CMA]    = "by direct copies",
+};
+
+/* By the way before: the ways that may follow. */
+static const uint8_t rkey_may_become[RI_RKEY_WAY_LAST] = {
+        [RI_RKEY_NONE] = (1u << RI_RKEY_MAPPED) | (1u << RI_RKEY_CMA),
+        [RI_RKEY_CMA]  = 1u << RI_RKEY_STOCK,
+};
+
+int ri_rkey_may_become(ri_rkey_way_t from, ri_rkey_way_t to)
+{
+    return (rkey_may_become[from] >> to) & 1;
+}
 
 /* @return Whether a key is of memory that this process has mapped for others. Any peer may say that
  * a key is. */
@@ -55,20 +68,20 @@ static int rkey_find_way(ri_rkey_t *rkey, const ri_wire_rkey_t *wire,
                          const ri_host_process_t *self)
 {
     if (!memcmp(&wire->process, self, sizeof(*self))) {
-        rkey->way = RI_RKEY_MAPPED;
+        ri_rkey_set_way(rkey, RI_RKEY_MAPPED);
         return rkey_is_own(wire, self);
     }
     rkey_reach(rkey, wire);
     if (rkey_is_of_this_host(rkey, wire, self) &&
         (ri_mapping_view_make(&wire->place, wire->size, &rkey->view) == UCS_OK)) {
         rkey->shift = (uintptr_t)rkey->view.address - wire->address;
-        rkey->way   = RI_RKEY_MAPPED;
+        ri_rkey_set_way(rkey, RI_RKEY_MAPPED);
         return 1;
     }
     if ((rkey->reach != NULL) && (wire->mailbox != 0)) {
         ri_reach_open_mail(rkey->reach, wire->process.pid, wire->mailbox - 1);
     }
-    rkey->way = RI_RKEY_CMA;
+    ri_rkey_set_way(rkey, RI_RKEY_CMA);
     return rkey->reach != NULL;
 }
 

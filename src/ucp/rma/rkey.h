@@ -12,19 +12,28 @@
 #include "../wire/rkey.h"
 #include "../../ucs/handle_map.h"
 
+#include <assert.h>
 #include <ucp/api/ucp.h>
 
-/* How the memory of a key is reached. */
+/*
+ * How the memory of a key is reached (ri_rkey_t.way). Legal changes, which ri_rkey_set_way()
+ * asserts:
+ *
+ *   NONE -> MAPPED, CMA   the key is unpacked
+ *   CMA  -> STOCK         a copy has failed
+ */
 typedef enum ri_rkey_way {
+    RI_RKEY_NONE,   /* no way was found yet; no key in the map is so */
     RI_RKEY_MAPPED, /* this process has it in its own address space */
     RI_RKEY_CMA,    /* by system calls that copy between processes */
-    RI_RKEY_STOCK   /* by stock only: others have failed */
+    RI_RKEY_STOCK,  /* by stock only: others have failed */
+    RI_RKEY_WAY_LAST
 } ri_rkey_way_t;
 
 typedef struct ri_rkey {
-    ri_rkey_way_t way;
-    int atomics;      /* processors of this host carry atomic operations out */
-    uint64_t address; /* of the memory in its process */
+    ri_rkey_way_t way; /* changed by ri_rkey_set_way() */
+    int atomics;       /* processors of this host carry atomic operations out */
+    uint64_t address;  /* of the memory in its process */
     uint64_t size;
     uint64_t shift;         /* MAPPED: what is to be added to an address there */
     ri_mapping_view_t view; /* MAPPED, of another process */
@@ -34,6 +43,16 @@ typedef struct ri_rkey {
 
 /* By stock's handle. */
 extern ri_map_t ri_rkey_map;
+
+/** @return Whether the way of a key may change, see ri_rkey_way_t. */
+int ri_rkey_may_become(ri_rkey_way_t from, ri_rkey_way_t to);
+
+/** Reach the memory of a key in another way, as ri_rkey_way_t allows it. */
+static inline void ri_rkey_set_way(ri_rkey_t *rkey, ri_rkey_way_t way)
+{
+    assert(ri_rkey_may_become(rkey->way, way));
+    rkey->way = way;
+}
 
 /** @return What is known of a key, or NULL: nothing, it is stock's alone. */
 static inline ri_rkey_t *ri_rkey_find(ucp_rkey_h stock)

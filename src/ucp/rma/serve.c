@@ -42,6 +42,17 @@ int ri_serve_start(void)
     return fd;
 }
 
+ri_serve_kind_t ri_serve_kind(ucp_atomic_op_t op)
+{
+    static const ri_serve_kind_t kinds[UCP_ATOMIC_OP_LAST] = {
+            [UCP_ATOMIC_OP_ADD] = RI_SERVE_ADD,     [UCP_ATOMIC_OP_SWAP] = RI_SERVE_SWAP,
+            [UCP_ATOMIC_OP_CSWAP] = RI_SERVE_CSWAP, [UCP_ATOMIC_OP_AND] = RI_SERVE_AND,
+            [UCP_ATOMIC_OP_OR] = RI_SERVE_OR,       [UCP_ATOMIC_OP_XOR] = RI_SERVE_XOR,
+    };
+
+    return kinds[op];
+}
+
 /* Operands of the operation's own size. */
 static uint64_t serve_operand(const uint8_t *data, size_t size)
 {
@@ -56,9 +67,9 @@ static uint64_t serve_operand(const uint8_t *data, size_t size)
     return value;
 }
 
-static int serve_atomic(const ri_mailbox_head_t *head, uint8_t *data, void *memory)
+static int serve_atomic(ucp_atomic_op_t op, const ri_mailbox_head_t *head, uint8_t *data,
+                        void *memory)
 {
-    unsigned op      = head->kind - RI_SERVE_ATOMIC;
     size_t size      = head->length;
     unsigned operand = (op == UCP_ATOMIC_OP_CSWAP) ? 2 : 1;
     uint64_t old, swap;
@@ -90,8 +101,20 @@ static int serve_one(const ri_mailbox_head_t *head, uint8_t *data)
     case RI_SERVE_GET:
         ri_word_copy(data, memory, head->length);
         return head->length;
+    case RI_SERVE_ADD:
+        return serve_atomic(UCP_ATOMIC_OP_ADD, head, data, memory);
+    case RI_SERVE_SWAP:
+        return serve_atomic(UCP_ATOMIC_OP_SWAP, head, data, memory);
+    case RI_SERVE_CSWAP:
+        return serve_atomic(UCP_ATOMIC_OP_CSWAP, head, data, memory);
+    case RI_SERVE_AND:
+        return serve_atomic(UCP_ATOMIC_OP_AND, head, data, memory);
+    case RI_SERVE_OR:
+        return serve_atomic(UCP_ATOMIC_OP_OR, head, data, memory);
+    case RI_SERVE_XOR:
+        return serve_atomic(UCP_ATOMIC_OP_XOR, head, data, memory);
     default:
-        return serve_atomic(head, data, memory);
+        return -1;
     }
 }
 

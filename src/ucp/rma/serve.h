@@ -14,14 +14,27 @@
 
 #include <ucp/api/ucp.h>
 
-/* What is asked for: put, get, or an atomic operation of ucp_atomic_op_t, to which this is
- * added. */
-enum {
-    RI_SERVE_PUT, /* data: what is put */
-    RI_SERVE_GET, /* result: what was there */
-    RI_SERVE_ATOMIC /* data: the operand, and for CSWAP behind it what is to be put there, each of
-                       the operation's length; result: what was there */
-};
+/*
+ * What is asked for; the numbers are those of the protocol.
+ *
+ * PUT comes with the data that is put. The result of GET is what was there. An atomic operation
+ * comes with its operand, and CSWAP with what is to be put there behind that, each of the
+ * operation's length; the result is what was there.
+ */
+typedef enum ri_serve_kind {
+    RI_SERVE_PUT   = 0,
+    RI_SERVE_GET   = 1,
+    RI_SERVE_ADD   = 2,
+    RI_SERVE_SWAP  = 3,
+    RI_SERVE_CSWAP = 4,
+    RI_SERVE_AND   = 5,
+    RI_SERVE_OR    = 6,
+    RI_SERVE_XOR   = 7,
+    RI_SERVE_KINDS
+} ri_serve_kind_t;
+
+/** @return How an atomic operation, which ri_word_can() do, is asked for. */
+ri_serve_kind_t ri_serve_kind(ucp_atomic_op_t op);
 
 /* NULL: there is none yet. */
 extern _Atomic(ri_mailbox_rx_t *) ri_serve_mailbox;

@@ -76,7 +76,7 @@ protected:
 
     ri_mail_fate_t add(uint64_t value, uint64_t *old)
     {
-        return ask(head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD, m_words, 8, 8), &value, old);
+        return ask(head(RI_SERVE_ADD, m_words, 8, 8), &value, old);
     }
 
     /* Puts that this process has done itself, since the latest look. */

@@ -118,7 +118,7 @@ protected:
     ri_mail_fate_t add(decltype(&ri_mail_call) how, uint64_t value, uint64_t *old,
                        size_t word)
     {
-        ri_mailbox_head_t h = head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD, word, 8);
+        ri_mailbox_head_t h = head(RI_SERVE_ADD, word, 8);
         unsigned taken_back = 0;
         ri_mail_fate_t fate = how(m_reach, &h, &value, old, &taken_back);
 
@@ -412,7 +412,7 @@ TEST_F(test_attend, forks_under_way)
         ri_reach_t *reach   = ri_reach_get(wire.plane, wire.plane_length);
         ri_mailbox_head_t h = {};
 
-        h.kind   = RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD;
+        h.kind   = RI_SERVE_ADD;
         h.length = h.data_length = 8;
         h.region                 = wire.region;
         h.address                = wire.address;

@@ -351,11 +351,10 @@ TEST_F(test_mail_self, threads)
     });
     for (unsigned t = 0; t < 3; ++t) {
         threads.emplace_back([&] {
-            ri_mailbox_head_t asked = head(RI_SERVE_ATOMIC, m_words, 8, 8);
+            ri_mailbox_head_t asked = head(RI_SERVE_ADD, m_words, 8, 8);
             unsigned sum            = 0;
             uint64_t one            = 1, old;
 
-            asked.kind += UCP_ATOMIC_OP_ADD;
             for (unsigned i = 0; i < 3000; ++i) {
                 done += (ri_mail_ask(m_way, &asked, &one, &old, &sum) == RI_MAIL_DONE);
             }
@@ -384,8 +383,7 @@ TEST_F(test_mail_self, random)
             for (unsigned i = random.below(30); i > 0; --i) {
                 unsigned at    = random.below(model.size());
                 uint64_t value = random.next(), old = 0;
-                ri_mailbox_head_t asked = head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD,
-                                               &m_words[at], 8, 8);
+                ri_mailbox_head_t asked = head(RI_SERVE_ADD, &m_words[at], 8, 8);
 
                 if (random.percent(70)) {
                     ASSERT_EQ(RI_MAIL_DONE,

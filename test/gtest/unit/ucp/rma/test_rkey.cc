@@ -233,6 +233,24 @@ TEST_F(test_rkey, no_direct_copies)
     EXPECT_EQ(nullptr, add(2, without));
 }
 
+TEST_F(test_rkey, may_become)
+{
+    const ri_rkey_way_t legal[][2] = {{RI_RKEY_NONE, RI_RKEY_MAPPED},
+                                      {RI_RKEY_NONE, RI_RKEY_CMA},
+                                      {RI_RKEY_CMA, RI_RKEY_STOCK}};
+    unsigned count                 = 0;
+
+    for (const auto &change : legal) {
+        EXPECT_TRUE(ri_rkey_may_become(change[0], change[1]));
+    }
+    for (int from = 0; from < RI_RKEY_WAY_LAST; ++from) {
+        for (int to = 0; to < RI_RKEY_WAY_LAST; ++to) {
+            count += ri_rkey_may_become((ri_rkey_way_t)from, (ri_rkey_way_t)to);
+        }
+    }
+    EXPECT_EQ(3u, count);
+}
+
 /* A child that gives up keys of its parent leaves the parent's slot in the mailbox alone. */
 TEST_F(test_rkey, child_of_an_origin)
 {

@@ -172,9 +172,9 @@ TEST_F(test_serve, atomics)
             memcpy(data + size, &op.swap, size);
             memset(m_words, 0xee, sizeof(m_words));
             memcpy(&m_words[2], &op.old, size);
-            ASSERT_EQ(RI_MAILBOX_DONE, ask(head(RI_SERVE_ATOMIC + op.op, size,
-                                                &m_words[2], operands * size),
-                                           data));
+            ASSERT_EQ(RI_MAILBOX_DONE,
+                      ask(head(ri_serve_kind(op.op), size, &m_words[2], operands * size),
+                          data));
             EXPECT_EQ(0, memcmp(&op.old, m_result, size)) << op.op << ' ' << size;
             EXPECT_EQ(0, memcmp(&op.result, &m_words[2], size)) << op.op << ' ' << size;
             EXPECT_EQ(0xeeeeeeeeeeeeeeee, m_words[1]);
@@ -190,7 +190,7 @@ TEST_F(test_serve, unknown_region)
 {
     for (uint64_t number :
          {(uint64_t)0, (uint64_t)1, m_number + 1, m_number - 1, UINT64_MAX}) {
-        for (unsigned kind : {RI_SERVE_PUT, RI_SERVE_GET, RI_SERVE_ATOMIC}) {
+        for (unsigned kind : {RI_SERVE_PUT, RI_SERVE_GET, RI_SERVE_ADD}) {
             ri_mailbox_head_t asked = head(kind, 8, m_words, 8);
 
             asked.region = number;
@@ -203,7 +203,7 @@ TEST_F(test_serve, out_of_range)
 {
     const char *start = (const char *)m_words, *end = start + sizeof(m_words);
 
-    for (unsigned kind : {RI_SERVE_PUT, RI_SERVE_GET, RI_SERVE_ATOMIC}) {
+    for (unsigned kind : {RI_SERVE_PUT, RI_SERVE_GET, RI_SERVE_ADD}) {
         for (const char *address :
              {start - 8, start - 1, end - 7, end - 4, end, end + 8, (const char *)nullptr,
               (const char *)UINTPTR_MAX, (const char *)UINTPTR_MAX - 7}) {
@@ -218,7 +218,7 @@ TEST_F(test_serve, out_of_range)
 TEST_F(test_serve, too_long)
 {
     for (unsigned length : {RI_MAILBOX_DATA + 1, RI_MAILBOX_DATA + 8, 8192, 65535}) {
-        for (unsigned kind : {RI_SERVE_PUT, RI_SERVE_GET, RI_SERVE_ATOMIC}) {
+        for (unsigned kind : {RI_SERVE_PUT, RI_SERVE_GET, RI_SERVE_ADD}) {
             for (unsigned data_length : {0u, 8u, (unsigned)RI_MAILBOX_DATA, length}) {
                 expect_refused(head(kind, length, m_words, data_length));
             }
@@ -228,7 +228,7 @@ TEST_F(test_serve, too_long)
 
 TEST_F(test_serve, unknown_kind)
 {
-    for (unsigned kind = RI_SERVE_ATOMIC + UCP_ATOMIC_OP_LAST; kind < 300; ++kind) {
+    for (unsigned kind = RI_SERVE_KINDS; kind < 300; ++kind) {
         for (unsigned data_length : {0, 4, 8, 16}) {
             expect_refused(head(kind, 8, m_words, data_length));
         }
@@ -243,17 +243,14 @@ TEST_F(test_serve, wrong_data_length)
     for (unsigned length : LENGTHS) {
         if (length != 8) {
             expect_refused(head(RI_SERVE_PUT, 8, m_words, length));
-            expect_refused(head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD, 8, m_words, length));
-            expect_refused(
-                    head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_CSWAP, 4, m_words, length));
+            expect_refused(head(RI_SERVE_ADD, 8, m_words, length));
+            expect_refused(head(RI_SERVE_CSWAP, 4, m_words, length));
         }
         if (length != 4) {
-            expect_refused(
-                    head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_SWAP, 4, m_words, length));
+            expect_refused(head(RI_SERVE_SWAP, 4, m_words, length));
         }
         if (length != 16) {
-            expect_refused(
-                    head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_CSWAP, 8, m_words, length));
+            expect_refused(head(RI_SERVE_CSWAP, 8, m_words, length));
         }
     }
     /* Longer than what is there of it */
@@ -271,7 +268,7 @@ TEST_F(test_serve, atomics_of_other_sizes_or_places)
     const char *memory = (const char *)m_words;
 
     for (unsigned op = 0; op < UCP_ATOMIC_OP_LAST; ++op) {
-        unsigned kind     = RI_SERVE_ATOMIC + op;
+        unsigned kind     = ri_serve_kind((ucp_atomic_op_t)op);
         unsigned operands = (op == UCP_ATOMIC_OP_CSWAP) ? 2 : 1;
 
         for (unsigned size : {0, 1, 2, 3, 5, 6, 7, 9, 12, 16, 32}) {
@@ -422,7 +419,7 @@ TEST_F(test_serve, random_heads)
 /* Each thread of the process may serve: together they do each operation once. */
 TEST_F(test_serve, threads_that_serve)
 {
-    ri_mailbox_head_t asked = head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD, 8, m_words, 8);
+    ri_mailbox_head_t asked = head(RI_SERVE_ADD, 8, m_words, 8);
     std::vector<std::thread> threads;
     std::atomic<bool> stop(false);
     const uint64_t one = 1;
