@@ -127,7 +127,9 @@ static void read_pair(json_t *json, ri_report_pair_t *pair)
         } else {
             first_count = 1;
             for (i = 0; json_array(json, &first_count); ++i) {
-                json_number(json, (i < 2) ? &pair->counts[2 * way + i] : &number);
+                json_number(json, (i == 0) ? &pair->counts[way].messages :
+                                  (i == 1) ? &pair->counts[way].bytes :
+                                             &number);
             }
         }
     }

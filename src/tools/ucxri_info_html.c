@@ -108,10 +108,10 @@ static void html_pairs(const info_job_t *job, FILE *stream)
             pair = &job->processes[i].pairs[j];
             to = info_worker_find(job->workers, job->num_workers, pair->uid, job->count);
             for (way = 0; way < RI_REPORT_WAYS; ++way) {
-                if (pair->counts[2 * way] != 0) {
+                if (pair->counts[way].messages != 0) {
                     fprintf(ri_json_next(&list), "[%zu,%zd,%u,%" PRIu64 ",%" PRIu64 "]",
                             i, (to < job->count) ? (ssize_t)to : (ssize_t)-1, way,
-                            pair->counts[2 * way], pair->counts[2 * way + 1]);
+                            pair->counts[way].messages, pair->counts[way].bytes);
                 }
             }
         }

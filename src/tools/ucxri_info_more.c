@@ -133,8 +133,8 @@ static void pairs_find(const info_job_t *job, most_t *list)
                                        job->count);
             pair.to = (to < job->count) ? &job->processes[to] : NULL;
             for (way = 0; way < RI_REPORT_WAYS; ++way) {
-                pair.messages += from->pairs[j].counts[2 * way];
-                pair.bytes += from->pairs[j].counts[2 * way + 1];
+                pair.messages += from->pairs[j].counts[way].messages;
+                pair.bytes += from->pairs[j].counts[way].bytes;
             }
             pairs_keep(list, pair);
         }

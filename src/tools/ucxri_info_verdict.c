@@ -29,13 +29,12 @@ static void verdict_add(verdict_text_t *verdict, const char *before, const char 
     verdict->length = ri_min(verdict->length + length, sizeof(verdict->text) - 1);
 }
 
-/* Those of which there are bytes in lines, too: what stayed in the process is not among them. */
-#define VERDICT_WAYS (RI_REPORT_WAYS - 1)
-
-/* What went by a protocol, in messages or in bytes. */
+/* What went by a protocol, in messages or in bytes; what stayed in the process is not counted. */
 static uint64_t verdict_way(const info_job_t *job, unsigned way, int is_bytes)
 {
-    return job->sum.values[RI_REPORT_RING + 2 * way + is_bytes];
+    ri_report_count_t count = ri_report_way_count(job->sum.values, way);
+
+    return is_bytes ? count.bytes : count.messages;
 }
 
 static void verdict_ways(const info_job_t *job, int is_bytes, verdict_text_t *verdict)
@@ -44,7 +43,7 @@ static void verdict_ways(const info_job_t *job, int is_bytes, verdict_text_t *ve
     unsigned told = 0, way, next;
     char count[32];
 
-    for (way = 0; way < VERDICT_WAYS; ++way) {
+    for (way = 0; way < RI_REPORT_WAYS; ++way) {
         sum += verdict_way(job, way, is_bytes);
     }
     if (is_bytes) {
@@ -56,7 +55,7 @@ static void verdict_ways(const info_job_t *job, int is_bytes, verdict_text_t *ve
     for (;;) {
         most = 0;
         next = 0;
-        for (way = 0; way < VERDICT_WAYS; ++way) {
+        for (way = 0; way < RI_REPORT_WAYS; ++way) {
             value = verdict_way(job, way, is_bytes);
             if (!(told & (1u << way)) && (value > most)) {
                 most = value;

@@ -77,16 +77,17 @@ static void json_values(const ri_report_text_t *text, FILE *stream)
 
 /* Where the sizes of each protocol are: by one counter, or by two. */
 static const size_t json_sizes_of[RI_REPORT_WAYS][2] = {
-        {RI_SIZES_OF(tx_eager_ring), RI_SIZES_OF(tx_eager_ring)},
-        {RI_SIZES_OF(tx_eager_am), RI_SIZES_OF(tx_eager_am)},
-        {RI_SIZES_OF(tx_eager_rdma), RI_SIZES_OF(tx_eager_rdma)},
-        {RI_SIZES_OF(tx_hybrid), RI_SIZES_OF(tx_hybrid)},
-        {RI_SIZES_OF(tx_recv_rndv), RI_SIZES_OF(tx_recv_rndv)},
-        {RI_SIZES_OF(tx_coop), RI_SIZES_OF(tx_coop)},
-        {RI_SIZES_OF(tx_rndv), RI_SIZES_OF(tx_rndv)},
-        {RI_SIZES_OF(tx_put), RI_SIZES_OF(tx_ud)},
-        {RI_SIZES_OF(tx_bulk), RI_SIZES_OF(tx_bulk)},
-        {RI_SIZES_OF(tx_self), RI_SIZES_OF(tx_self)},
+        [RI_REPORT_WAY_RING] = {RI_SIZES_OF(tx_eager_ring), RI_SIZES_OF(tx_eager_ring)},
+        [RI_REPORT_WAY_AM]   = {RI_SIZES_OF(tx_eager_am), RI_SIZES_OF(tx_eager_am)},
+        [RI_REPORT_WAY_CHANNEL] = {RI_SIZES_OF(tx_eager_rdma),
+                                   RI_SIZES_OF(tx_eager_rdma)},
+        [RI_REPORT_WAY_HYBRID]  = {RI_SIZES_OF(tx_hybrid), RI_SIZES_OF(tx_hybrid)},
+        [RI_REPORT_WAY_RTR]     = {RI_SIZES_OF(tx_recv_rndv), RI_SIZES_OF(tx_recv_rndv)},
+        [RI_REPORT_WAY_COOP]    = {RI_SIZES_OF(tx_coop), RI_SIZES_OF(tx_coop)},
+        [RI_REPORT_WAY_GET]     = {RI_SIZES_OF(tx_rndv), RI_SIZES_OF(tx_rndv)},
+        [RI_REPORT_WAY_PUT]     = {RI_SIZES_OF(tx_put), RI_SIZES_OF(tx_ud)},
+        [RI_REPORT_WAY_UCP]     = {RI_SIZES_OF(tx_bulk), RI_SIZES_OF(tx_bulk)},
+        [RI_REPORT_WAY_SELF]    = {RI_SIZES_OF(tx_self), RI_SIZES_OF(tx_self)},
 };
 
 static uint64_t json_size(const ri_sizes_t *sizes, unsigned way, unsigned size_class)
@@ -129,7 +130,7 @@ static void json_sizes(const ri_report_text_t *text, FILE *stream)
 static void json_pairs(const ri_report_text_t *text, FILE *stream)
 {
     ri_json_list_t list = {stream, ""};
-    const uint64_t *counts;
+    const ri_report_count_t *count;
     unsigned way;
     size_t i;
 
@@ -138,10 +139,10 @@ static void json_pairs(const ri_report_text_t *text, FILE *stream)
         ri_json_next(&list);
         fprintf(stream, "{\"worker\": \"%016" PRIx64 "\"", text->pairs.list[i].uid);
         for (way = 0; way < RI_REPORT_WAYS; ++way) {
-            counts = &text->pairs.list[i].counts[2 * way];
-            if (counts[0] != 0) {
+            count = &text->pairs.list[i].counts[way];
+            if (count->messages != 0) {
                 fprintf(stream, ", \"%s\": [%" PRIu64 ", %" PRIu64 "]",
-                        ri_report_way_name(way), counts[0], counts[1]);
+                        ri_report_way_name(way), count->messages, count->bytes);
             }
         }
         fputc('}', stream);

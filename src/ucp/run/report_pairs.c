@@ -9,13 +9,6 @@
 #include "report_values.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-const char *ri_report_way_name(unsigned way)
-{
-    return (way == RI_REPORT_WAYS - 1) ? "self" :
-                                         ri_report_names[RI_REPORT_RING + 2 * way];
-}
 
 static int pairs_compare(const void *a, const void *b)
 {
@@ -28,7 +21,7 @@ void ri_report_pairs_merge(ri_report_pairs_t *pairs)
 {
     size_t to = 0;
     size_t i;
-    unsigned j;
+    unsigned way;
 
     if (pairs->merged == pairs->count) {
         return;
@@ -39,8 +32,9 @@ void ri_report_pairs_merge(ri_report_pairs_t *pairs)
             pairs->list[++to] = pairs->list[i];
             continue;
         }
-        for (j = 0; j < 2 * RI_REPORT_WAYS; ++j) {
-            pairs->list[to].counts[j] += pairs->list[i].counts[j];
+        for (way = 0; way < RI_REPORT_WAYS; ++way) {
+            pairs->list[to].counts[way].messages += pairs->list[i].counts[way].messages;
+            pairs->list[to].counts[way].bytes += pairs->list[i].counts[way].bytes;
         }
     }
     pairs->merged = pairs->count = to + 1;
@@ -77,21 +71,22 @@ void ri_report_pairs_add(ri_report_pairs_t *pairs, uint64_t uid,
     uint64_t values[RI_REPORT_VALUES] = {0};
     ri_report_pair_t *pair;
     uint64_t messages = sent->tx_self;
-    unsigned i;
+    unsigned way;
 
     ri_report_add_sent(values, sent);
-    for (i = RI_REPORT_RING; i < RI_REPORT_CONTROL; i += 2) {
-        messages += values[i];
+    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+        messages += ri_report_way_count(values, way).messages;
     }
     pair = (messages > 0) ? pairs_get(pairs) : NULL;
     if (pair == NULL) {
         return;
     }
     pair->uid = uid;
-    memcpy(pair->counts, &values[RI_REPORT_RING],
-           2 * (RI_REPORT_WAYS - 1) * sizeof(values[0]));
-    pair->counts[2 * (RI_REPORT_WAYS - 1)]     = sent->tx_self;
-    pair->counts[2 * (RI_REPORT_WAYS - 1) + 1] = sent->tx_self_bytes;
+    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+        pair->counts[way] = ri_report_way_count(values, way);
+    }
+    pair->counts[RI_REPORT_WAY_SELF] = (ri_report_count_t){sent->tx_self,
+                                                           sent->tx_self_bytes};
 }
 
 void ri_report_pairs_add_all(ri_report_pairs_t *pairs, const ri_report_pairs_t *other)

@@ -13,13 +13,9 @@
 #include "report_table.h"
 #include "../core/counters.h"
 
-/* The protocols, in the order of the report's values; the last one is that of messages to the own
- * worker. */
-#define RI_REPORT_WAYS ((RI_REPORT_CONTROL - RI_REPORT_RING) / 2 + 1)
-
 typedef struct ri_report_pair {
-    uint64_t uid;                        /* of the peer's worker */
-    uint64_t counts[2 * RI_REPORT_WAYS]; /* messages and bytes of each protocol in turn */
+    uint64_t uid; /* of the peer's worker */
+    ri_report_count_t counts[RI_REPORT_WAYS];
 } ri_report_pair_t;
 
 /* Sorted by uid, each uid once, up to `merged`; the rest is in no order. Zero is an empty list. */
@@ -29,9 +25,6 @@ typedef struct ri_report_pairs {
     size_t count;
     size_t room;
 } ri_report_pairs_t;
-
-/** @return The name of a protocol. */
-const char *ri_report_way_name(unsigned way);
 
 /** Add what a conn to @a uid has sent, if there is anything. Without memory it is left out. */
 void ri_report_pairs_add(ri_report_pairs_t *pairs, uint64_t uid,

@@ -28,10 +28,10 @@ typedef struct column {
     const char *name;
     int width;
     column_kind_t kind;
-    /* RI_REPORT_VALUES if derived; COLUMN_PAIR: messages of a protocol, whose bytes are next */
-    ri_report_value_t value;
-    size_t offset; /* COLUMN_TEXT: in the row */
-    size_t size;   /* COLUMN_TEXT: its room there */
+    ri_report_value_t value; /* RI_REPORT_VALUES if derived; COLUMN_PAIR: messages */
+    ri_report_value_t bytes; /* COLUMN_PAIR: their bytes */
+    size_t offset;           /* COLUMN_TEXT: in the row */
+    size_t size;             /* COLUMN_TEXT: its room there */
 } column_t;
 
 /* Of numbers by 1000, of bytes by 1024. */
@@ -50,17 +50,47 @@ const char *const ri_report_names[RI_REPORT_VALUES] = {
 #define REPORT_NAME(_value, _name) [RI_REPORT_##_value] = _name,
         RI_REPORT_LIST(REPORT_NAME)};
 
+/* What is known of a protocol. */
+typedef struct report_way {
+    const char *name;
+    ri_report_value_t messages; /* RI_REPORT_VALUES: no value has them */
+    ri_report_value_t bytes;
+    int is_long; /* it is for long messages only */
+} report_way_t;
+
+/* A protocol that has values. */
+#define REPORT_WAY(_name, _value, _is_long) \
+    { \
+        _name, RI_REPORT_##_value, RI_REPORT_##_value##_BYTES, _is_long \
+    }
+
+static const report_way_t report_ways[RI_REPORT_WAYS] = {
+        [RI_REPORT_WAY_RING]    = REPORT_WAY("ring", RING, 0),
+        [RI_REPORT_WAY_AM]      = REPORT_WAY("am", AM, 0),
+        [RI_REPORT_WAY_CHANNEL] = REPORT_WAY("channel", CHANNEL, 0),
+        [RI_REPORT_WAY_HYBRID]  = REPORT_WAY("hybrid", HYBRID, 1),
+        [RI_REPORT_WAY_RTR]     = REPORT_WAY("rtr", RTR, 1),
+        [RI_REPORT_WAY_COOP]    = REPORT_WAY("coop", COOP, 1),
+        [RI_REPORT_WAY_GET]     = REPORT_WAY("get", GET, 1),
+        [RI_REPORT_WAY_PUT]     = REPORT_WAY("put", PUT, 1),
+        [RI_REPORT_WAY_UCP]     = REPORT_WAY("ucp", UCP, 1),
+        [RI_REPORT_WAY_SELF]    = {"self", RI_REPORT_VALUES, RI_REPORT_VALUES, 0},
+};
+
 #define COLUMN(_name, _width, _kind, _value) \
     { \
-        _name, _width, COLUMN_##_kind, RI_REPORT_##_value, 0, 0 \
+        _name, _width, COLUMN_##_kind, RI_REPORT_##_value, RI_REPORT_VALUES, 0, 0 \
     }
 
 /* Messages and bytes of a protocol. */
-#define PROTOCOL(_name, _value) COLUMN(_name, 13, PAIR, _value)
+#define PROTOCOL(_name, _value) \
+    { \
+        _name, 13, COLUMN_PAIR, RI_REPORT_##_value, RI_REPORT_##_value##_BYTES, 0, 0 \
+    }
 
 #define TEXT(_name, _width, _member) \
     { \
-        _name, _width, COLUMN_TEXT, RI_REPORT_VALUES, \
+        _name, _width, COLUMN_TEXT, RI_REPORT_VALUES, RI_REPORT_VALUES, \
                 offsetof(ri_report_row_t, _member), \
                 sizeof(((ri_report_row_t *)0)->_member) \
     }
@@ -138,13 +168,30 @@ int ri_report_permille(uint64_t part, uint64_t rest)
     return (part + rest == 0) ? -1 : (int)(1000.0 * part / ((double)part + rest) + 0.5);
 }
 
+const char *ri_report_way_name(unsigned way)
+{
+    return report_ways[way].name;
+}
+
+ri_report_count_t ri_report_way_count(const uint64_t *values, unsigned way)
+{
+    const report_way_t *info = &report_ways[way];
+
+    if (info->messages == RI_REPORT_VALUES) {
+        return (ri_report_count_t){0, 0};
+    }
+    return (ri_report_count_t){values[info->messages], values[info->bytes]};
+}
+
 uint64_t ri_report_messages(const ri_report_row_t *row, int long_only)
 {
     uint64_t sum = 0;
-    unsigned i;
+    unsigned way;
 
-    for (i = long_only ? RI_REPORT_HYBRID : RI_REPORT_RING; i <= RI_REPORT_UCP; i += 2) {
-        sum += row->values[i];
+    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+        if (!long_only || report_ways[way].is_long) {
+            sum += ri_report_way_count(row->values, way).messages;
+        }
     }
     return sum;
 }
@@ -266,7 +313,7 @@ static void format_cell(const column_t *column, const ri_report_row_t *row, char
             break;
         }
         ri_report_format_count(value, text, size);
-        ri_report_format_bytes(row->values[column->value + 1], bytes, sizeof(bytes));
+        ri_report_format_bytes(row->values[column->bytes], bytes, sizeof(bytes));
         strcat(strcat(text, "/"), bytes);
         break;
     default: /* COLUMN_SECONDS */

@@ -21,17 +21,18 @@ static void progress_sample(ri_worker_t *worker)
     ri_timeline_t *timeline = &worker->timeline;
     ri_report_sum_t sum     = {};
     const uint64_t *values  = sum.values;
+    ri_report_count_t sent  = {0, 0};
     uint64_t began          = ri_ticks();
-    uint64_t messages       = 0;
-    uint64_t bytes          = 0;
-    unsigned i;
+    ri_report_count_t count;
+    unsigned way;
 
     ri_report_add_worker(&sum, worker);
-    for (i = RI_REPORT_RING; i < RI_REPORT_CONTROL; i += 2) {
-        messages += values[i];
-        bytes += values[i + 1];
+    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+        count = ri_report_way_count(values, way);
+        sent.messages += count.messages;
+        sent.bytes += count.bytes;
     }
-    ri_timeline_note(timeline, RI_TIMELINE_COUNT, NULL, messages, bytes,
+    ri_timeline_note(timeline, RI_TIMELINE_COUNT, NULL, sent.messages, sent.bytes,
                      values[RI_REPORT_FAST] + values[RI_REPORT_LATE], 0);
     if (timeline->entries != NULL) {
         ri_timeline_flush(timeline);

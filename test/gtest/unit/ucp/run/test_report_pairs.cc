@@ -38,9 +38,9 @@ protected:
 
 TEST_F(test_report_pairs, names)
 {
-    EXPECT_STREQ("ring", ri_report_way_name(0));
-    EXPECT_STREQ("ucp", ri_report_way_name(RI_REPORT_WAYS - 2));
-    EXPECT_STREQ("self", ri_report_way_name(RI_REPORT_WAYS - 1));
+    EXPECT_STREQ("ring", ri_report_way_name(RI_REPORT_WAY_RING));
+    EXPECT_STREQ("ucp", ri_report_way_name(RI_REPORT_WAY_UCP));
+    EXPECT_STREQ("self", ri_report_way_name(RI_REPORT_WAY_SELF));
 }
 
 TEST_F(test_report_pairs, every_protocol)
@@ -62,10 +62,10 @@ TEST_F(test_report_pairs, every_protocol)
     ri_report_pairs_merge(&m_pairs);
     ASSERT_EQ(1u, m_pairs.count);
     for (unsigned way = 0; way < RI_REPORT_WAYS; ++way) {
-        EXPECT_EQ(way + 1, m_pairs.list[0].counts[2 * way]) << way;
+        EXPECT_EQ(way + 1, m_pairs.list[0].counts[way].messages) << way;
     }
-    EXPECT_EQ(923u, m_pairs.list[0].counts[1]);
-    EXPECT_EQ(77u, m_pairs.list[0].counts[2 * RI_REPORT_WAYS - 1]);
+    EXPECT_EQ(923u, m_pairs.list[0].counts[RI_REPORT_WAY_RING].bytes);
+    EXPECT_EQ(77u, m_pairs.list[0].counts[RI_REPORT_WAY_SELF].bytes);
 }
 
 TEST_F(test_report_pairs, nothing_sent)
@@ -86,8 +86,8 @@ TEST_F(test_report_pairs, conns_to_few_peers)
     ri_report_pairs_merge(&m_pairs);
     ASSERT_EQ(3u, m_pairs.count);
     EXPECT_EQ(100u, m_pairs.list[0].uid);
-    EXPECT_EQ(3334u, m_pairs.list[0].counts[0]);
-    EXPECT_EQ(33340u, m_pairs.list[0].counts[1]);
+    EXPECT_EQ(3334u, m_pairs.list[0].counts[RI_REPORT_WAY_RING].messages);
+    EXPECT_EQ(33340u, m_pairs.list[0].counts[RI_REPORT_WAY_RING].bytes);
 }
 
 TEST_F(test_report_pairs, many_peers)
@@ -107,7 +107,8 @@ TEST_F(test_report_pairs, many_peers)
     ASSERT_EQ(expected.size(), all.count);
     EXPECT_LE(all.room, 4 * all.count);
     for (size_t i = 0; i < all.count; ++i) {
-        EXPECT_EQ(2 * expected[all.list[i].uid], all.list[i].counts[0]);
+        EXPECT_EQ(2 * expected[all.list[i].uid],
+                  all.list[i].counts[RI_REPORT_WAY_RING].messages);
         EXPECT_TRUE((i == 0) || (all.list[i].uid > all.list[i - 1].uid));
     }
     ri_report_pairs_cleanup(&all);
