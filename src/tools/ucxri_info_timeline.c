@@ -69,7 +69,7 @@ static void timeline_name(const timeline_t *timeline, uint64_t uid, char text[24
 static void timeline_write_text(timeline_t *timeline, const timeline_span_t *span)
 {
     static const char *const copies[] = {
-#define TIMELINE_COPY_TEXT(_kind, _text) _text,
+#define TIMELINE_COPY_TEXT(_kind, _text) [RI_TIMELINE_COPY_##_kind] = _text,
             RI_TIMELINE_COPIES(TIMELINE_COPY_TEXT)};
     FILE *stream = timeline->stream;
     char size[24], peer[24];
@@ -211,7 +211,7 @@ static void timeline_line_name(const timeline_t *timeline, unsigned worker,
 static void timeline_write_labels(timeline_t *timeline)
 {
     static const char *const tracks[] = {
-#define TIMELINE_TRACK_TEXT(_track, _text) _text,
+#define TIMELINE_TRACK_TEXT(_track, _text) [TIMELINE_TRACK_##_track] = _text,
             TIMELINE_TRACKS(TIMELINE_TRACK_TEXT)};
     const ri_timeline_head_t *head = &timeline->process->head;
     unsigned worker, track, lane, tid;

@@ -142,7 +142,10 @@ static const char *dropped_color(int side)
 
 static void make_legend(chart_t *chart)
 {
-    static const char *const sides[] = {"stock UCX", "library"};
+    static const char *const sides[PERF_COMPARE_SIDES] = {
+            [PERF_COMPARE_STOCK]   = "stock UCX",
+            [PERF_COMPARE_LIBRARY] = "library",
+    };
     char label[64];
     int state, side;
 

@@ -15,8 +15,7 @@ static ucs_memory_type_t memory_lookup(const void *address, size_t length)
     if (status == UCS_ERR_NO_ELEM) {
         return UCS_MEMORY_TYPE_HOST;
     }
-    /* A newer UCX has more kinds than this was compiled for. */
-    return ((status == UCS_OK) && (info.type < UCS_MEMORY_TYPE_UNKNOWN)) ?
+    return ((status == UCS_OK) && ri_memory_is_known(info.type)) ?
                    (ucs_memory_type_t)info.type :
                    UCS_MEMORY_TYPE_UNKNOWN;
 }
@@ -37,7 +36,7 @@ ucs_memory_type_t ri_memory_type_slow(const ri_dt_data_t *data,
         return UCS_MEMORY_TYPE_HOST; /* its callbacks touch it, not we */
     }
     if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE) &&
-        (param->memory_type < UCS_MEMORY_TYPE_UNKNOWN)) {
+        ri_memory_is_known(param->memory_type)) {
         return param->memory_type;
     }
     if (data->is_iov) {
@@ -59,7 +58,7 @@ static int memory_is_touched(const ri_dt_data_t *data, const ucp_request_param_t
     const char *first = (const char *)data->buffer + ri_dt_layout(data)->root.disp;
 
     if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE) &&
-        (param->memory_type < UCS_MEMORY_TYPE_UNKNOWN)) {
+        ri_memory_is_known(param->memory_type)) {
         return param->memory_type == UCS_MEMORY_TYPE_HOST;
     }
     return (ri_stock.ucs_memtype_cache_lookup == NULL) || (data->length == 0) ||

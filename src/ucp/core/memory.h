@@ -30,6 +30,12 @@ static inline void ri_memory_note_generic(ri_worker_t *worker, ri_dt_data_t *dat
     }
 }
 
+/** @return Whether this was compiled for a kind of memory: a newer UCX has more. */
+static inline int ri_memory_is_known(unsigned type)
+{
+    return type < UCS_MEMORY_TYPE_LAST;
+}
+
 /** @return The kind of memory of @a data; UCS_MEMORY_TYPE_UNKNOWN if only UCP can tell. */
 static inline ucs_memory_type_t ri_memory_type(ri_worker_t *worker,
                                                const ri_dt_data_t *data,

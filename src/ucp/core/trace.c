@@ -80,10 +80,10 @@ static void trace_print(FILE *stream, const char *format, const uint64_t arg[2])
 void ri_trace_dump(const ri_trace_t *trace, const char *title)
 {
     static const char *const names[] = {
-#define TRACE_NAME(_name, _format) #_name,
+#define TRACE_NAME(_name, _format) [RI_TRACE_##_name] = #_name,
             RI_TRACE_EVENTS(TRACE_NAME)};
     static const char *const formats[] = {
-#define TRACE_FORMAT(_name, _format) _format,
+#define TRACE_FORMAT(_name, _format) [RI_TRACE_##_name] = _format,
             RI_TRACE_EVENTS(TRACE_FORMAT)};
     uint64_t i;
     FILE *stream;

@@ -55,7 +55,7 @@ static int mem_range(ucp_mem_h memh, const ucp_mem_map_params_t *params,
 static int mem_is_host(const ucp_mem_map_params_t *params, const ucp_mem_attr_t *attr)
 {
     if ((params->field_mask & UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE) &&
-        (params->memory_type < UCS_MEMORY_TYPE_UNKNOWN)) {
+        ri_memory_is_known(params->memory_type)) {
         return params->memory_type == UCS_MEMORY_TYPE_HOST;
     }
     return ri_memory_range_is_host(attr->address, attr->length);
