@@ -148,7 +148,10 @@ struct ri_worker {
     uint8_t progressing; /* progress is under way: it may be called from a callback */
     uint8_t guarded;     /* multi or timed: ri_worker_enter() has something to do */
     uint8_t observed; /* guarded, or with a timeline: a call of progress has more to do */
-    uint8_t multi;    /* entered by several threads: lock is used */
+
+    /* Several threads enter it, so lock is used. Progress of a worker that is not guarded does not
+     * look at it, and the lock is in another line anyway. */
+    uint8_t multi;
 
     ri_context_t *context;
     int timed;       /* time in calls is measured */
