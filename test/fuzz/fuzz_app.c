@@ -268,7 +268,7 @@ unsigned fuzz_app_stopped(void)
     for (i = 0; i < MAX_RECVS; ++i) {
         if (g.recvs[i].used) {
             recv = (const ri_recv_req_t *)ri_req_of_handle(g.recvs[i].handle);
-            CHECK(!g.recvs[i].done && (recv->written == RI_RECV_BY_CTS));
+            CHECK(!g.recvs[i].done && (recv->rndv.written == RI_RECV_BY_CTS));
             free(g.recvs[i].buffer);
             ++count;
         }

@@ -56,9 +56,9 @@ struct ri_req {
 };
 
 /*
- * What a posted receive has promised to a sender (ri_recv_req_t.rtr). There are three kinds of RTR:
- * with a grant in the ring, with a target of the plane ud, and with a key. Legal changes, which
- * ri_rtr_state_set() asserts:
+ * What a posted receive has promised to a sender (ri_recv_req_t.rtr.state). There are three kinds
+ * of RTR: with a grant in the ring, with a target of the plane ud, and with a key. Legal changes,
+ * which ri_rtr_state_set() asserts:
  *
  *   NONE          -> QUEUED             to be sent later
  *   QUEUED        -> QUEUED, NONE       waits for something else; given up
@@ -90,8 +90,9 @@ typedef enum ri_rtr_state {
 } ri_rtr_state_t;
 
 /*
- * Who may write the memory of a receive that waits (ri_recv_req_t.written): NOT_WRITTEN at first.
- * Legal changes, which ri_rndv_recv_set_written() asserts:
+ * Who may write the memory of a receive that waits (ri_recv_req_t.rndv.written): NOT_WRITTEN
+ * when it begins to wait, see ri_rndv_recv_wait_as(). Legal changes after that, which
+ * ri_rndv_recv_set_written() asserts:
  *
  *   NOT_WRITTEN -> BY_CTS        CTS is sent
  *   NOT_WRITTEN -> BY_TARGET     TARGET is sent, or what an RTR with a target was used for has come
@@ -107,22 +108,22 @@ typedef enum ri_recv_written {
 } ri_recv_written_t;
 
 /*
- * A tag receive. Some fields mean something in some states only (`rtr` and `written`), and those of
- * different states share memory:
+ * A tag receive. Some fields mean something in some states only (`rtr.state`, and `rndv.written` of
+ * a receive that waits for its data), and those of different states share memory:
  *
- *   state of rtr or written   rtr_generation   rtr_conn ...   rtr_index          rts_req_id
- *                             or sn
- *   QUEUED                    -                rtr_awaits     -                  -
- *   OUT                       of the grant     rtr_conn       of the grant       -
+ *   state                     rtr.generation   rtr.conn ...   rtr.index          rndv.req_id
+ *                             or rtr.sn
+ *   QUEUED                    -                awaits         -                  -
+ *   OUT                       of the grant     conn           of the grant       -
  *   KEPT                      -                -              -                  -
- *   BY_UD                     of the entry     ud_op          of the entry       -
+ *   BY_UD                     of the entry     op             of the entry       -
  *   SENT, PROMISED            -                -              of the entry       -
  *   WRITTEN                   -                -              RI_RTR_NO_ENTRY    -
  *   NAMED                     sn               -              of the entry       -
  *   in worker->rtr.writing    -                -              -                  it is set
- *   written BY_TARGET         sn               ud_op          -                  it is set
+ *   written BY_TARGET         sn               op             -                  it is set
  *
- * The ring of a KEPT receive has ended, and its grant with it: rtr_kept has what the grant said.
+ * The ring of a KEPT receive has ended, and its grant with it: rtr.kept has what the grant said.
  */
 struct ri_recv_req {
     ri_req_t super;
@@ -142,42 +143,49 @@ struct ri_recv_req {
         struct ri_recv_req *waiters; /* while it is posted: one of a ring of receives that
                                         wait for it to leave, see proto/rtr/rtr_state.h */
     };
-    ri_stream_t *stream; /* while it waits for its data */
-    uint32_t id; /* while it waits for its data or has an RTR: in worker->recv_ids */
+    uint32_t id;     /* while it waits for its data or has an RTR: in worker->recv_ids */
+    uint32_t way;    /* written through a network: its way, by ri_peer_way_t.number */
+    ri_keys_t *keys; /* written: of memory that is written through a network */
 
-    /* What its sender was told, see proto/rtr/rtr.h. */
-    union {
-        uint32_t rtr_generation; /* OUT: of the grant; BY_UD: of the entry */
-        uint32_t sn;             /* NAMED, written BY_TARGET: number of the message */
-    };
-    union {
-        ri_conn_t *rtr_conn; /* OUT: the conn whose ring has the grant */
-        /* QUEUED: the waiters that it is among; NULL: it is in worker->rtr.queue, or
-         * waits for room at a peer */
-        struct ri_recv_req **rtr_awaits;
-        /* BY_UD, written BY_TARGET: the transfer; NULL: it has ended */
-        struct ri_ud_recv_op *ud_op;
-    };
-    ri_stream_t *rtr_stream; /* an RTR was sent: the stream of the sender */
-    ri_keys_t *keys;         /* written: of memory that is written through a network */
-    /* written through a network: number of the way (ri_peer_way_t.number) */
-    uint32_t way;
-    /* in worker->rtr.writing, or while it waits for its data: the sender's request; 0: of a message
-     * that is not sent as datagrams */
-    uint32_t rts_req_id;
-    uint32_t posted_us; /* of receives above the eager threshold: when it was posted */
-    /* of receives above the eager threshold: worker->polls when it was posted */
-    uint32_t posted_polls;
-    uint8_t rtr;       /* ri_rtr_state_t */
-    uint8_t rtr_kept;  /* KEPT: state of the grant when it was last seen */
-    uint8_t rtr_index; /* OUT: of the grant; BY_UD, SENT, PROMISED, NAMED: of the entry */
-    uint8_t written;   /* ri_recv_written_t, changed by ri_rndv_recv_set_written() */
-    uint8_t early;     /* it was posted before its message was there */
-    uint8_t rtr_slot : 1;   /* the sender has taken the RTR for a copy by both sides */
-    uint8_t canceled : 1;   /* a cancel was in vain, as the message was on its way */
-    uint8_t rtr_first : 1;  /* in worker->rtr.deep: the next with few enough ahead */
-    uint8_t ud_there : 1;   /* BY_UD, when its transfer has ended: the message is there */
-    uint16_t writing_polls; /* in worker->rtr.writing: looks at its grant */
+    /* What its sender was told by an RTR or, while it waits for its data, by a TARGET; and what tells
+     * whether RTRs are worth while (proto/rtr). */
+    struct {
+        union {
+            ri_conn_t *conn; /* OUT: the conn whose ring has the grant */
+            /* QUEUED: the waiters that it is among; NULL: it is in worker->rtr.queue, or waits
+             * for room at a peer */
+            struct ri_recv_req **awaits;
+            /* BY_UD, written BY_TARGET: the transfer; NULL: it has ended */
+            struct ri_ud_recv_op *op;
+        };
+        ri_stream_t *stream; /* an RTR was sent: the stream of the sender */
+        union {
+            uint32_t generation; /* OUT: of the grant; BY_UD: of the entry */
+            uint32_t sn;         /* NAMED, written BY_TARGET: number of the message */
+        };
+        /* of receives above the eager threshold, when it was posted: the time, and
+         * worker->polls */
+        uint32_t posted_us;
+        uint32_t posted_polls;
+        uint8_t state; /* ri_rtr_state_t, changed by ri_rtr_state_set() */
+        uint8_t index; /* OUT: of the grant; BY_UD, SENT, PROMISED, NAMED: of the entry */
+        uint8_t early; /* it was posted before its message was there */
+        uint8_t kept : 4;     /* KEPT: state of the grant when it was last seen */
+        uint8_t slot : 1;     /* the sender has taken the RTR for a copy by both sides */
+        uint8_t canceled : 1; /* a cancel was in vain, as the message was on its way */
+        uint8_t first : 1;    /* in worker->rtr.deep: the next with few enough ahead */
+        uint8_t there : 1; /* BY_UD, when its transfer has ended: the message is there */
+    } rtr;
+
+    /* While it waits for its data (proto/rndv/rndv_recv.h). */
+    struct {
+        ri_stream_t *stream; /* of the sender; NULL: it does not wait */
+        /* also in worker->rtr.writing: the sender's request; 0: of a message that is not sent as
+         * datagrams */
+        uint32_t req_id;
+        uint16_t polls;  /* in worker->rtr.writing only: looks at its grant */
+        uint8_t written; /* ri_recv_written_t, changed by ri_rndv_recv_set_written() */
+    } rndv;
 };
 
 /* It has to fit what applications provide in front of a handle: 272 bytes for UCX 1.13. */

@@ -44,8 +44,8 @@ void ri_timeline_notes_recv(const ri_recv_req_t *recv, const ri_stream_t *stream
                             uint32_t sn, uint64_t length)
 {
     /* The time is noted of receives that long messages fit */
-    int is_early    = recv->early && (recv->data.length > ri_config.eager_thresh);
-    uint32_t waited = is_early ? ri_clock_now_us() - recv->posted_us : 0;
+    int is_early    = recv->rtr.early && (recv->data.length > ri_config.eager_thresh);
+    uint32_t waited = is_early ? ri_clock_now_us() - recv->rtr.posted_us : 0;
 
     ri_timeline_note(&recv->super.worker->timeline, RI_TIMELINE_RECV, recv, length,
                      stream->peer->uid, notes_flow(stream->remote_conn_id, sn), waited);

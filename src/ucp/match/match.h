@@ -104,8 +104,8 @@ static ri_inline void ri_match_post(ri_match_t *match, ri_recv_req_t *recv)
         ++match->num_listed;
     }
     ++match->num_posted;
-    recv->waiters = NULL;
-    recv->early   = 1;
+    recv->waiters   = NULL;
+    recv->rtr.early = 1;
     ri_req_set_flags(&recv->super, RI_REQ_POSTED);
 }
 

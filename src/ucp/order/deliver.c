@@ -144,7 +144,7 @@ ri_recv_req_t *ri_deliver_match_eager(ri_stream_t *stream, uint32_t sn, uint64_t
                             .length    = length};
     ucs_status_t status;
 
-    if ((recv != NULL) && ri_unlikely(recv->rtr != RI_RTR_NONE) &&
+    if ((recv != NULL) && ri_unlikely(recv->rtr.state != RI_RTR_NONE) &&
         ri_promises.meet(recv, stream, &arrival, &status)) {
         recv->info.sender_tag = tag;
         recv->info.length     = length;

@@ -33,8 +33,8 @@ typedef struct ri_promises {
     void (*decide)(ri_worker_t *worker);
 
     /**
-     * A receive that is promised (recv->rtr is not RI_RTR_NONE) has met a message that did not
-     * come by that promise.
+     * A receive that is promised (recv->rtr.state is not RI_RTR_NONE) has met a message that did
+     * not come by that promise.
      *
      * @param status  Set with 1 as the result. UCS_OK: the sender has written. UCS_INPROGRESS: it
      *                writes, and the receive completes later. An error: the sender breaks the

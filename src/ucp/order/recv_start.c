@@ -98,7 +98,7 @@ static ucs_status_t recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
     ucs_status_t status;
 
     if (!ops->is_placed) {
-        if (ri_unlikely(recv->rtr != RI_RTR_NONE) &&
+        if (ri_unlikely(recv->rtr.state != RI_RTR_NONE) &&
             ri_promises.meet(recv, stream, arrival, &status)) {
             return status;
         }

@@ -34,10 +34,10 @@ static ucs_status_t recv_note_memory(ri_recv_req_t *recv,
 /* A new receive: it has not offered itself, and its message is not known. */
 static inline void recv_begin(ri_recv_req_t *recv)
 {
-    recv->rtr      = RI_RTR_NONE;
-    recv->early    = 0;
-    recv->rtr_slot = 0;
-    recv->canceled = 0;
+    recv->rtr.state    = RI_RTR_NONE;
+    recv->rtr.early    = 0;
+    recv->rtr.slot     = 0;
+    recv->rtr.canceled = 0;
 }
 
 /* Get and fill a receive request. */

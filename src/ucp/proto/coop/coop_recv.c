@@ -163,7 +163,7 @@ ri_coop_offer_t ri_coop_recv_find_offer(const ri_recv_req_t *recv,
         offer.address = atomic_load_explicit(&offer.slot->address, memory_order_acquire);
     }
     /* It is about to write the address if it has just taken the RTR. */
-    offer.offered = (rts->flags & RI_WIRE_RTS_OFFERED) || recv->rtr_slot ||
+    offer.offered = (rts->flags & RI_WIRE_RTS_OFFERED) || recv->rtr.slot ||
                     (offer.address != 0);
     return offer;
 }

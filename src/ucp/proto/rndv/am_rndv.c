@@ -110,14 +110,14 @@ ucs_status_t ri_am_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *ms
     ucs_status_t status = UCS_ERR_IO_ERROR;
     ri_arrival_t arrival;
 
-    if ((recv == NULL) || (recv->stream != stream)) {
+    if ((recv == NULL) || (recv->rndv.stream != stream)) {
         ++worker->counters.rx_stale;
         return UCS_OK;
     }
 
     ++stream->busy;
     /* others are counted with the NACK */
-    worker->counters.rndv_fallback += (recv->written != RI_RECV_NOT_WRITTEN);
+    worker->counters.rndv_fallback += (recv->rndv.written != RI_RECV_NOT_WRITTEN);
     ri_rndv_recv_forget(recv);
     arrival = (ri_arrival_t){.kind      = kind,
                              .wire_type = RI_WIRE_RNDV_DATA,

@@ -40,13 +40,13 @@ static void expose_release(ri_recv_req_t *recv)
 
 void ri_net_expose_close(ri_recv_req_t *recv)
 {
-    ri_way_worked(recv->stream->peer, recv->way);
+    ri_way_worked(recv->rndv.stream->peer, recv->way);
     expose_release(recv);
 }
 
 void ri_net_expose_revoke(ri_recv_req_t *recv)
 {
-    ri_peer_t *peer = recv->stream->peer;
+    ri_peer_t *peer = recv->rndv.stream->peer;
 
     if (peer->way.number == recv->way) {
         ri_way_fail_and_tell(recv->super.worker, peer);

@@ -114,7 +114,8 @@ void ri_rndv_put_handle_written(ri_stream_t *stream, const ri_wire_msg_t *msg)
     ri_worker_t *worker = stream->worker;
     ri_recv_req_t *recv = ri_id_get(&worker->recv_ids, msg->value);
 
-    if ((recv == NULL) || (recv->stream != stream) || (recv->written != RI_RECV_BY_CTS)) {
+    if ((recv == NULL) || (recv->rndv.stream != stream) ||
+        (recv->rndv.written != RI_RECV_BY_CTS)) {
         ++worker->counters.rx_stale;
         return;
     }

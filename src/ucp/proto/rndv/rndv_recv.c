@@ -39,9 +39,9 @@ int ri_rndv_recv_may_end(ri_recv_written_t written, int has_keys, int is_gone)
 
 void ri_rndv_recv_wait_as(ri_recv_req_t *recv, ri_stream_t *stream)
 {
-    recv->stream  = stream;
-    recv->written = RI_RECV_NOT_WRITTEN;
-    recv->keys    = NULL;
+    recv->rndv.stream  = stream;
+    recv->rndv.written = RI_RECV_NOT_WRITTEN; /* at first: it begins to wait */
+    recv->keys         = NULL;
     ucs_list_add_tail(&stream->fetching, &recv->list);
 }
 
@@ -51,7 +51,7 @@ ucs_status_t ri_rndv_recv_wait(ri_recv_req_t *recv, ri_stream_t *stream)
     if (recv->id == 0) {
         return UCS_ERR_NO_MEMORY;
     }
-    recv->rts_req_id = 0; /* of no message by datagrams */
+    recv->rndv.req_id = 0; /* of no message by datagrams */
     ri_rndv_recv_wait_as(recv, stream);
     return UCS_OK;
 }
@@ -61,12 +61,12 @@ void ri_rndv_recv_forget(ri_recv_req_t *recv)
     if (recv->keys != NULL) {
         ri_net_expose_revoke(recv);
     }
-    if (recv->written == RI_RECV_BY_TARGET) {
+    if (recv->rndv.written == RI_RECV_BY_TARGET) {
         ri_ud_run_leave(recv);
     }
     ucs_list_del(&recv->list);
     ri_id_free(&recv->super.worker->recv_ids, recv->id);
-    recv->stream = NULL;
+    recv->rndv.stream = NULL;
 }
 
 typedef int (*recv_is_func_t)(const ri_recv_req_t *recv);
@@ -77,15 +77,15 @@ static int recv_may_abort(const ri_recv_req_t *recv)
     int has_keys = (recv->keys != NULL);
 
     /* whether a process is there is asked only if it matters */
-    return ri_rndv_recv_may_end((ri_recv_written_t)recv->written, has_keys, 0) ||
-           (ri_rndv_recv_may_end((ri_recv_written_t)recv->written, has_keys, 1) &&
-            ri_local_is_gone(recv->stream->peer));
+    return ri_rndv_recv_may_end((ri_recv_written_t)recv->rndv.written, has_keys, 0) ||
+           (ri_rndv_recv_may_end((ri_recv_written_t)recv->rndv.written, has_keys, 1) &&
+            ri_local_is_gone(recv->rndv.stream->peer));
 }
 
 /* May the sender write the memory of a receive that waits? */
 static int recv_is_written(const ri_recv_req_t *recv)
 {
-    return recv->written != RI_RECV_NOT_WRITTEN;
+    return recv->rndv.written != RI_RECV_NOT_WRITTEN;
 }
 
 static void recv_abort_one(ri_recv_req_t *recv, ucs_status_t status)

@@ -45,8 +45,8 @@ int ri_rndv_recv_may_become(ri_recv_written_t from, ri_recv_written_t to);
 static inline void ri_rndv_recv_set_written(ri_recv_req_t *recv,
                                             ri_recv_written_t written)
 {
-    assert(ri_rndv_recv_may_become((ri_recv_written_t)recv->written, written));
-    recv->written = written;
+    assert(ri_rndv_recv_may_become((ri_recv_written_t)recv->rndv.written, written));
+    recv->rndv.written = written;
 }
 
 /** @return Whether the memory of a receive that waits may be handed back when its stream ends.

@@ -321,12 +321,12 @@ const ri_send_proto_t ri_send_proto_rndv_ud = {.name      = "rndv_ud",
  */
 static void ud_tell_target(ri_recv_req_t *recv, const ri_ud_target_t *target)
 {
-    ri_stream_t *stream = recv->stream;
+    ri_stream_t *stream = recv->rndv.stream;
     ri_wire_msg_t msg   = {.type    = RI_WIRE_TARGET,
                            .id      = stream->remote_conn_id,
-                           .value   = recv->rts_req_id,
+                           .value   = recv->rndv.req_id,
                            .recv_id = recv->id,
-                           .sn      = recv->sn,
+                           .sn      = recv->rtr.sn,
                            .way     = recv->way,
                            .flags   = (target == NULL) ? RI_WIRE_TARGET_VOID : 0};
 
@@ -340,10 +340,10 @@ static void ud_tell_target(ri_recv_req_t *recv, const ri_ud_target_t *target)
 /* All of a message is there. */
 static void ud_recv_complete(ri_recv_req_t *recv, struct ri_ud_recv_op *op)
 {
-    ri_stream_t *stream = recv->stream;
+    ri_stream_t *stream = recv->rndv.stream;
     ucs_status_t status;
 
-    recv->ud_op = NULL;
+    recv->rtr.op = NULL;
     ++stream->busy; /* callbacks must not free it */
     recv->super.worker->linger = RI_UD_LINGER;
     ri_rndv_recv_forget(recv);
@@ -368,8 +368,8 @@ static void ud_recv_end(struct ri_ud_recv_op *op, int ending)
         ud_recv_complete(recv, op);
         return;
     }
-    peer        = recv->stream->peer;
-    recv->ud_op = NULL;
+    peer         = recv->rndv.stream->peer;
+    recv->rtr.op = NULL;
     ri_ud_run_free(op);
     if ((status == UCS_ERR_UNREACHABLE) && (peer->way.number == recv->way)) {
         ri_way_fail_and_tell(worker, peer); /* or the next one fares no better */
@@ -393,7 +393,7 @@ static ucs_status_t ud_fetch_by_am(ri_recv_req_t *recv, ri_stream_t *stream,
     ucs_status_t status = ri_am_rndv_ask(recv, stream, arrival->req_id, flags);
 
     if (status == UCS_INPROGRESS) {
-        recv->rts_req_id = arrival->req_id; /* ABANDON may cross the answer */
+        recv->rndv.req_id = arrival->req_id; /* ABANDON may cross the answer */
     }
     return status;
 }
@@ -425,10 +425,10 @@ static ucs_status_t ud_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
         ri_rndv_recv_forget(recv);
         return ud_fetch_by_am(recv, stream, terms);
     }
-    recv->rts_req_id = arrival->req_id;
-    recv->sn         = arrival->sn;
-    recv->ud_op      = op;
-    recv->way        = stream->peer->way.number;
+    recv->rndv.req_id = arrival->req_id;
+    recv->rtr.sn      = arrival->sn;
+    recv->rtr.op      = op;
+    recv->way         = stream->peer->way.number;
     ri_rndv_recv_set_written(recv, RI_RECV_BY_TARGET);
     if (status == UCS_OK) {
         ud_tell_target(recv, &target);
@@ -463,7 +463,7 @@ static ri_recv_req_t *ud_find_recv(const ri_stream_t *stream, uint32_t req_id)
     ri_recv_req_t *recv;
 
     ucs_list_for_each(recv, &stream->fetching, list) {
-        if (recv->rts_req_id == req_id) {
+        if (recv->rndv.req_id == req_id) {
             return recv;
         }
     }
@@ -482,7 +482,7 @@ int ri_rndv_ud_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
         ri_control_answer(stream, RI_WIRE_FIN, msg->value); /* it is there */
         return 1;
     }
-    if ((recv->id != msg->recv_id) || (recv->written != RI_RECV_BY_TARGET)) {
+    if ((recv->id != msg->recv_id) || (recv->rndv.written != RI_RECV_BY_TARGET)) {
         ++worker->counters.rx_stale; /* it was told something else meanwhile */
         return 1;
     }

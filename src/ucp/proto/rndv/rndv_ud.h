@@ -46,7 +46,7 @@ static inline void ri_rndv_ud_set_target(ri_send_req_t *req, ri_send_target_t ta
  * the RTS as any other. */
 void ri_rndv_ud_start_by_rtr(ri_send_req_t *req, const uint8_t *target, uint32_t recv_id);
 
-/* Receiver: what a transfer does for a receive that has met its RTS (recv->written is
+/* Receiver: what a transfer does for a receive that has met its RTS (recv->rndv.written is
  * RI_RECV_BY_TARGET). Its sender need not have been asked: the receive may have had an RTR. */
 extern const ri_ud_recv_calls_t ri_rndv_ud_recv_calls;
 

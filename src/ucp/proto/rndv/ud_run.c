@@ -117,11 +117,11 @@ ucs_status_t ri_ud_run_recv(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t lengt
 
 void ri_ud_run_leave(ri_recv_req_t *recv)
 {
-    struct ri_ud_recv_op *op = recv->ud_op;
+    struct ri_ud_recv_op *op = recv->rtr.op;
 
     if (op != NULL) {
-        recv->ud_op = NULL;
-        op->recv    = NULL;
+        recv->rtr.op = NULL;
+        op->recv     = NULL;
         ri_ud_run_cancel(&op->super);
     }
 }

@@ -87,7 +87,7 @@ static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
 /* Whether a receive has offered its memory to another sender. */
 static int rtr_is_out_to_other(const ri_recv_req_t *recv, const ri_stream_t *stream)
 {
-    return ri_rtr_state_is_offered(recv) && (recv->rtr_stream != stream);
+    return ri_rtr_state_is_offered(recv) && (recv->rtr.stream != stream);
 }
 
 /* Whether RTRs to a sender go with grants, in shared memory; else by message. Without a plane
@@ -172,8 +172,8 @@ static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stre
                                       .length     = recv->data.length,
                                       .seen       = stream->next_sn - 1,
                                       .ahead      = ahead,
-                                      .grant      = recv->rtr_index,
-                                      .generation = recv->rtr_generation}};
+                                      .grant      = recv->rtr.index,
+                                      .generation = recv->rtr.generation}};
     size_t length          = sizeof(msg.rtr);
     ri_ring_record_t *record;
 
@@ -185,8 +185,8 @@ static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stre
     if (record == NULL) {
         return 0;
     }
-    assert(conn->rtr.grants->recv[recv->rtr_index] == NULL);
-    ri_ring_grant_offer(ri_rtr_state_grant(recv), recv->rtr_generation);
+    assert(conn->rtr.grants->recv[recv->rtr.index] == NULL);
+    ri_ring_grant_offer(ri_rtr_state_grant(recv), recv->rtr.generation);
     memcpy(ri_ring_payload(record, length), &msg, length);
     record->type  = RI_WIRE_RTR;
     record->hint  = ri_peer_take_hint(conn->peer);
@@ -214,11 +214,11 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream,
     if (recv->id == 0) {
         return RTR_NEVER;
     }
-    recv->stream         = NULL; /* by its id, only PLACED is for it */
+    recv->rndv.stream    = NULL; /* by its id, only PLACED is for it */
     grants               = conn->rtr.grants;
-    recv->rtr_conn       = conn;
-    recv->rtr_index      = __builtin_ctz(grants->free);
-    recv->rtr_generation = ++grants->generation;
+    recv->rtr.conn       = conn;
+    recv->rtr.index      = __builtin_ctz(grants->free);
+    recv->rtr.generation = ++grants->generation;
     if (!rtr_put(recv, conn, stream, place, ahead)) {
         ri_id_free(&worker->recv_ids, recv->id);
         worker->rtr.retry = 1; /* nothing tells when there is room */
@@ -227,9 +227,9 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream,
         return RTR_FULL;
     }
 
-    grants->free &= ~(1u << recv->rtr_index);
-    grants->recv[recv->rtr_index] = recv;
-    recv->rtr_stream              = stream;
+    grants->free &= ~(1u << recv->rtr.index);
+    grants->recv[recv->rtr.index] = recv;
+    recv->rtr.stream              = stream;
     ri_rtr_state_set(recv, RI_RTR_OUT);
     ucs_list_add_tail(&stream->rtr.recvs, &recv->list);
     ++stream->rtr.num;
@@ -325,8 +325,8 @@ void ri_rtr_posted(ri_recv_req_t *recv)
     ri_worker_t *worker = recv->super.worker;
     ri_peer_t *peer;
 
-    recv->posted_us    = ri_clock_now_us();
-    recv->posted_polls = worker->polls;
+    recv->rtr.posted_us    = ri_clock_now_us();
+    recv->rtr.posted_polls = worker->polls;
     if ((ri_config.rtr == UCS_NO) ||
         (!ri_dt_is_contig(&recv->data) && !ri_dt_is_spread(&recv->data)) ||
         !ri_memory_of_recv_is_host(recv)) {
@@ -375,7 +375,7 @@ static void rtr_leave(ri_recv_req_t *recv)
     ri_mask_class_t *class = recv->mask_class;
     ri_worker_t *worker    = recv->super.worker;
 
-    if (recv->rtr == RI_RTR_QUEUED) {
+    if (recv->rtr.state == RI_RTR_QUEUED) {
         ri_rtr_done_unused(recv); /* it is too late */
     }
     ri_match_unpost(&worker->match, recv);
@@ -425,7 +425,7 @@ void ri_rtr_cancel(ri_recv_req_t *recv)
     ri_worker_t *worker = recv->super.worker;
 
     if (!rtr_take_back_dependents(recv, NULL)) {
-        recv->canceled = 1; /* its message is on its way, unless its sender is gone */
+        recv->rtr.canceled = 1; /* its message is on its way, unless its sender is gone */
         return;
     }
     rtr_leave(recv);
@@ -442,8 +442,8 @@ void ri_rtr_cancel_again(ri_worker_t *worker, uint64_t tag)
 
     while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
         serial = recv->serial + 1;
-        if (recv->canceled) {
-            recv->canceled = 0;
+        if (recv->rtr.canceled) {
+            recv->rtr.canceled = 0;
             ri_rtr_cancel(recv);
         }
     }

@@ -33,12 +33,12 @@ ri_recv_req_t *ri_rtr_match(ri_worker_t *worker, const ri_stream_t *stream, uint
 
 /** Cancel a posted receive: it completes with UCS_ERR_CANCELED before this returns, unless an RTR
  * of it, or one that counts it, has been used, or its sender has to be asked (REVOKE). Then it
- * stays posted, with recv->canceled, until the answer, until its message has come, or until that
- * cannot come any more. */
+ * stays posted, with recv->rtr.canceled, until the answer, until its message has come, or until
+ * that cannot come any more. */
 void ri_rtr_cancel(ri_recv_req_t *recv);
 
-/** Receives that @a tag fits and that could not be cancelled (recv->canceled) may be so now: try
- * again. Calls back. */
+/** Receives that @a tag fits and that could not be cancelled (recv->rtr.canceled) may be so now:
+ * try again. Calls back. */
 void ri_rtr_cancel_again(ri_worker_t *worker, uint64_t tag);
 
 /** Send what is queued, as far as it is possible now; look after receives that the sender writes,

@@ -11,8 +11,8 @@
 
 static int deep_is_waiting(const ri_recv_req_t *recv)
 {
-    return (recv->rtr == RI_RTR_QUEUED) &&
-           (recv->rtr_awaits == &recv->super.worker->rtr.deep);
+    return (recv->rtr.state == RI_RTR_QUEUED) &&
+           (recv->rtr.awaits == &recv->super.worker->rtr.deep);
 }
 
 int ri_rtr_deep_is_behind(const ri_recv_req_t *recv)
@@ -24,7 +24,7 @@ int ri_rtr_deep_is_behind(const ri_recv_req_t *recv)
 
 void ri_rtr_deep_await(ri_recv_req_t *recv)
 {
-    recv->rtr_first = 0;
+    recv->rtr.first = 0;
     ri_rtr_queue_await(recv, &recv->super.worker->rtr.deep);
 }
 
@@ -37,7 +37,7 @@ static ri_recv_req_t *deep_find_marked(const ri_worker_t *worker,
     int i;
 
     for (i = 0; i < DEEP_TAGS; ++i) {
-        if (recv->rtr_first && (recv->mask_class == left->mask_class) &&
+        if (recv->rtr.first && (recv->mask_class == left->mask_class) &&
             (recv->node.key == left->node.key)) {
             return recv;
         }
@@ -68,7 +68,7 @@ static void deep_mark(ri_worker_t *worker, ri_recv_req_t *recv)
         ucs_list_add_tail(&worker->rtr.deep->list, &recv->list);
         worker->rtr.deep = recv;
     }
-    recv->rtr_first = 1;
+    recv->rtr.first = 1;
 }
 
 void ri_rtr_deep_release(ri_worker_t *worker, const ri_recv_req_t *left)

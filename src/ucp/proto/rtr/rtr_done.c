@@ -10,22 +10,22 @@
 
 void ri_rtr_done_give_grant_back(ri_recv_req_t *recv)
 {
-    ri_rtr_grants_t *grants = recv->rtr_conn->rtr.grants;
+    ri_rtr_grants_t *grants = recv->rtr.conn->rtr.grants;
 
-    assert(grants->recv[recv->rtr_index] == recv);
-    grants->recv[recv->rtr_index] = NULL;
-    grants->free |= 1u << recv->rtr_index;
-    recv->rtr_conn = NULL;
+    assert(grants->recv[recv->rtr.index] == recv);
+    grants->recv[recv->rtr.index] = NULL;
+    grants->free |= 1u << recv->rtr.index;
+    recv->rtr.conn = NULL;
 }
 
 /* Give back what an RTR has that was sent. */
 static void done_end_offer(ri_recv_req_t *recv)
 {
-    recv->rtr_stream->rtr.num_named -= (recv->rtr == RI_RTR_NAMED);
-    if (recv->rtr == RI_RTR_OUT) {
+    recv->rtr.stream->rtr.num_named -= (recv->rtr.state == RI_RTR_NAMED);
+    if (recv->rtr.state == RI_RTR_OUT) {
         ri_rtr_done_give_grant_back(recv);
-    } else if (recv->rtr == RI_RTR_BY_UD) {
-        recv->rtr_stream->peer->rtr.entries->free |= 1u << recv->rtr_index;
+    } else if (recv->rtr.state == RI_RTR_BY_UD) {
+        recv->rtr.stream->peer->rtr.entries->free |= 1u << recv->rtr.index;
         ri_ud_run_leave(recv);
     } else {
         ri_rtr_entries_release(recv);
@@ -35,13 +35,13 @@ static void done_end_offer(ri_recv_req_t *recv)
         recv->id = 0;
     }
     ucs_list_del(&recv->list);
-    --recv->rtr_stream->rtr.num;
+    --recv->rtr.stream->rtr.num;
 }
 
 /* The receive has no RTR any more. */
 static void done_end(ri_recv_req_t *recv)
 {
-    if (recv->rtr == RI_RTR_NONE) {
+    if (recv->rtr.state == RI_RTR_NONE) {
         return;
     }
     if (ri_rtr_state_is_offered(recv)) {

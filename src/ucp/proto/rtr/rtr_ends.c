@@ -49,7 +49,7 @@ static void ends_ring_tx_closes(ri_conn_t *conn)
         }
         /* The message will tell of it; the grant cannot any more. */
         ri_rtr_withdraw_settle(recv);
-        recv->rtr_kept = ri_rtr_state_of_grant(recv);
+        recv->rtr.kept = ri_rtr_state_of_grant(recv);
         ri_rtr_state_set(recv, RI_RTR_KEPT);
         ri_rtr_done_give_grant_back(recv);
     }
@@ -63,7 +63,7 @@ static ri_recv_req_t *ends_find_writing(ri_stream_t *stream)
     ri_recv_req_t *recv;
 
     ucs_list_for_each(recv, &stream->worker->rtr.writing, list) {
-        if (recv->rtr_stream == stream) {
+        if (recv->rtr.stream == stream) {
             return recv;
         }
     }
@@ -115,7 +115,7 @@ static void ends_stream_ends(ri_stream_t *stream, ucs_status_t status)
     /* These are posted, and may get another sender's message, unless their own has had its turn. */
     while (!ucs_list_is_empty(&stream->rtr.recvs)) {
         recv = ucs_list_head(&stream->rtr.recvs, ri_recv_req_t, list);
-        if (recv->rtr == RI_RTR_NAMED) {
+        if (recv->rtr.state == RI_RTR_NAMED) {
             ri_rtr_used_end(recv, status);
         } else if (!ri_rtr_withdraw_take(recv)) {
             tag  = recv->tag;

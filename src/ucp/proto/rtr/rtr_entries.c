@@ -42,7 +42,7 @@ void ri_rtr_entries_wait(ri_recv_req_t *recv, ri_worker_t *worker, ri_peer_t *pe
         return; /* it sends none */
     }
     ri_rtr_state_set(recv, RI_RTR_QUEUED);
-    recv->rtr_awaits = NULL;
+    recv->rtr.awaits = NULL;
     if (first) {
         ucs_list_add_head(&entries->full, &recv->list);
     } else {
@@ -85,6 +85,6 @@ void ri_rtr_entries_release(ri_recv_req_t *recv)
 
     if (entry != NULL) {
         ri_rtr_entries_end(entry);
-        recv->rtr_index = RI_RTR_NO_ENTRY;
+        recv->rtr.index = RI_RTR_NO_ENTRY;
     }
 }

@@ -45,15 +45,15 @@ static int rtr_was_prompt(const ri_worker_t *worker, uint32_t posted_us)
 static rtr_meanwhile_t rtr_meanwhile(const ri_recv_req_t *recv, uint32_t now)
 {
     const ri_worker_t *worker = recv->super.worker;
-    uint32_t polls            = worker->polls - recv->posted_polls;
+    uint32_t polls            = worker->polls - recv->rtr.posted_polls;
 
-    if (!recv->early) {
+    if (!recv->rtr.early) {
         return rtr_was_prompt(worker, now) ? RTR_WAS_WAITING : RTR_WAS_LATE;
     }
-    if (now - recv->posted_us >= (polls + 1ul) * RTR_BUSY) {
+    if (now - recv->rtr.posted_us >= (polls + 1ul) * RTR_BUSY) {
         return RTR_WAS_BUSY;
     }
-    return ((polls >= RTR_POLLS) || rtr_was_prompt(worker, recv->posted_us)) ?
+    return ((polls >= RTR_POLLS) || rtr_was_prompt(worker, recv->rtr.posted_us)) ?
                    RTR_WAS_WAITING :
                    RTR_WAS_LATE;
 }
@@ -107,13 +107,13 @@ static void rtr_note_waiting(const ri_stream_t *stream, int waiting, uint32_t no
  * interrupted. */
 static int rtr_gain_by_message(const ri_recv_req_t *recv, uint32_t now)
 {
-    if (recv->rtr == RI_RTR_SENT) {
+    if (recv->rtr.state == RI_RTR_SENT) {
         return -1;
     }
     if (ri_rtr_state_is_by_key(recv)) {
         return 1;
     }
-    return recv->early && (rtr_meanwhile(recv, now) != RTR_WAS_LATE);
+    return recv->rtr.early && (rtr_meanwhile(recv, now) != RTR_WAS_LATE);
 }
 
 /* Of messages of an exchange, as their sender sees it: it uses no RTR. */
@@ -163,7 +163,7 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
     rtr_note_waiting(stream, meanwhile == RTR_WAS_WAITING, now, arrival->length);
     recv->super.worker->active_us = now;
     ri_sender_map_learn(senders, recv->tag, recv->mask, arrival->tag, stream->id);
-    if ((ri_config.rtr != UCS_YES) && (recv->rtr == RI_RTR_BY_UD)) {
+    if ((ri_config.rtr != UCS_YES) && (recv->rtr.state == RI_RTR_BY_UD)) {
         /* It has a queue pair, to which was posted, and which is reset if it is not used. */
         ri_sender_map_credit_costly(senders, recv->tag, recv->mask, stream->id,
                                     ri_rtr_ud_is_for(recv, stream, arrival));

@@ -22,7 +22,7 @@ void ri_rtr_lost_way(ri_peer_t *peer)
 
     for (i = 0; (entries != NULL) && (i < RI_WIRE_RTR_ENTRIES); ++i) {
         if ((entries->entry[i].recv != NULL) && !entries->entry[i].notified) {
-            entries->entry[i].recv->rtr_stream->rtr.lost = 1;
+            entries->entry[i].recv->rtr.stream->rtr.lost = 1;
             entries->worker->net.lost                    = 1;
             entries->worker->attention                   = 1;
         }

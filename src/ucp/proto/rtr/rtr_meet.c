@@ -24,8 +24,8 @@
 static ucs_status_t meet_broken(ri_recv_req_t *recv, ri_stream_t *stream,
                                 const ri_arrival_t *arrival)
 {
-    if ((recv->rtr == RI_RTR_SENT) || (recv->rtr == RI_RTR_PROMISED)) {
-        ri_way_fail_and_tell(stream->worker, recv->rtr_stream->peer);
+    if ((recv->rtr.state == RI_RTR_SENT) || (recv->rtr.state == RI_RTR_PROMISED)) {
+        ri_way_fail_and_tell(stream->worker, recv->rtr.stream->peer);
     }
     ri_rtr_withdraw_settle(recv);
     ri_rtr_done_unused(recv);
@@ -44,8 +44,8 @@ static ucs_status_t meet_await(ri_recv_req_t *recv, const ri_arrival_t *arrival)
         ri_rtr_done_used(recv);
         return UCS_OK;
     }
-    recv->rts_req_id    = arrival->req_id;
-    recv->writing_polls = 0;
+    recv->rndv.req_id = arrival->req_id;
+    recv->rndv.polls  = 0;
     ucs_list_del(&recv->list);
     ucs_list_add_tail(&worker->rtr.writing, &recv->list);
     worker->attention = 1;
@@ -60,8 +60,9 @@ static int meet_by_message(ri_recv_req_t *recv, ri_stream_t *stream,
     const ri_wire_rts_t *rts = arrival->data;
     int is_again = (arrival->kind == RI_MSG_RTS) && (rts->flags & RI_WIRE_RTS_AGAIN);
 
-    if ((recv->rtr_stream != stream) ||
-        ((recv->rtr != RI_RTR_SENT) && ((recv->rtr != RI_RTR_PROMISED) || !is_again))) {
+    if ((recv->rtr.stream != stream) ||
+        ((recv->rtr.state != RI_RTR_SENT) &&
+         ((recv->rtr.state != RI_RTR_PROMISED) || !is_again))) {
         *status = meet_broken(recv, stream, arrival);
         return 1;
     }
@@ -82,7 +83,7 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
     if (ri_rtr_state_is_by_key(recv)) {
         return meet_by_message(recv, stream, arrival, status);
     }
-    if (recv->rtr == RI_RTR_BY_UD) {
+    if (recv->rtr.state == RI_RTR_BY_UD) {
         met = ri_rtr_ud_meet(recv, stream, arrival, status);
         if (met < 0) {
             *status = meet_broken(recv, stream, arrival);
@@ -96,11 +97,11 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
         return 0;
     }
     if ((ri_rtr_state_of_grant(recv) == RI_RING_GRANT_FAILED) &&
-        (recv->rtr_stream == stream)) {
+        (recv->rtr.stream == stream)) {
         ri_rtr_done_unused(recv);
         return 0;
     }
-    if ((arrival->wire_type != RI_WIRE_RTS) || (recv->rtr_stream != stream) ||
+    if ((arrival->wire_type != RI_WIRE_RTS) || (recv->rtr.stream != stream) ||
         (arrival->length > recv->data.length)) {
         *status = meet_broken(recv, stream, arrival);
         return 1;
@@ -110,7 +111,7 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
         ri_rtr_withdraw_settle(recv);
     }
     if (ri_rtr_state_of_grant(recv) == RI_RING_GRANT_SLOT) {
-        recv->rtr_slot = 1;
+        recv->rtr.slot = 1;
         ri_rtr_done_used(recv);
         return 0;
     }
@@ -123,15 +124,15 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
 static ucs_status_t meet_start_placed(ri_recv_req_t *recv, ri_stream_t *stream,
                                       ri_arrival_t *arrival)
 {
-    if (((recv->rtr != RI_RTR_OUT) && (recv->rtr != RI_RTR_KEPT) &&
-         (recv->rtr != RI_RTR_WRITTEN)) ||
-        (recv->rtr_stream != stream) || (recv->id != arrival->req_id) ||
+    if (((recv->rtr.state != RI_RTR_OUT) && (recv->rtr.state != RI_RTR_KEPT) &&
+         (recv->rtr.state != RI_RTR_WRITTEN)) ||
+        (recv->rtr.stream != stream) || (recv->id != arrival->req_id) ||
         (arrival->length > recv->data.length)) {
         return meet_broken(recv, stream, arrival);
     }
     /* The grant says WRITTEN. To look would cost a cache miss, and tell nothing new. */
-    if (recv->rtr == RI_RTR_OUT) {
-        ri_ring_grant_free(ri_rtr_state_grant(recv), recv->rtr_generation);
+    if (recv->rtr.state == RI_RTR_OUT) {
+        ri_ring_grant_free(ri_rtr_state_grant(recv), recv->rtr.generation);
     }
     ri_rtr_done_used(recv);
     return UCS_OK;
@@ -142,11 +143,11 @@ static ucs_status_t meet_start_placed(ri_recv_req_t *recv, ri_stream_t *stream,
 static ucs_status_t meet_start_used(ri_recv_req_t *recv, ri_stream_t *stream,
                                     ri_arrival_t *arrival)
 {
-    if (((recv->rtr != RI_RTR_SENT) && (recv->rtr != RI_RTR_PROMISED)) ||
-        (recv->rtr_stream != stream) || (recv->id != arrival->req_id)) {
+    if (((recv->rtr.state != RI_RTR_SENT) && (recv->rtr.state != RI_RTR_PROMISED)) ||
+        (recv->rtr.stream != stream) || (recv->id != arrival->req_id)) {
         return meet_broken(recv, stream, arrival);
     }
-    recv->sn = arrival->sn;
+    recv->rtr.sn = arrival->sn;
     ri_rtr_state_set(recv, RI_RTR_NAMED);
     ++stream->rtr.num_named;
     ++stream->counters.rx_named;
@@ -155,14 +156,14 @@ static ucs_status_t meet_start_used(ri_recv_req_t *recv, ri_stream_t *stream,
 
 int ri_rtr_meet_progress(ri_recv_req_t *recv, ucs_status_t failure)
 {
-    uint32_t req_id     = recv->rts_req_id;
-    ri_stream_t *stream = recv->rtr_stream;
+    uint32_t req_id     = recv->rndv.req_id;
+    ri_stream_t *stream = recv->rtr.stream;
     ucs_status_t status = UCS_OK;
 
     switch (ri_rtr_state_of_grant(recv)) {
     case RI_RING_GRANT_USED:
-        if ((recv->rtr == RI_RTR_OUT) && ((++recv->writing_polls % MEET_CHECK != 0) ||
-                                          !ri_local_is_gone(stream->peer))) {
+        if ((recv->rtr.state == RI_RTR_OUT) &&
+            ((++recv->rndv.polls % MEET_CHECK != 0) || !ri_local_is_gone(stream->peer))) {
             return 0;
         }
         ri_rtr_done_unused(recv); /* it will not be written */

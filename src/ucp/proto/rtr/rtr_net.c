@@ -114,7 +114,7 @@ static void rtr_net_put(const ri_recv_req_t *recv, const ri_stream_t *stream,
                          .seen       = entry->seen,
                          .generation = entry->generation,
                          .ahead      = ahead,
-                         .entry      = recv->rtr_index};
+                         .entry      = recv->rtr.index};
 
     ri_control_send_message(stream->peer, &msg);
 }
@@ -161,9 +161,9 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     entry->ended   = 0;
     entry->in_runs = (ri_grid_runs(&place.grid) > 1);
     ++entry->generation;
-    recv->stream     = NULL;
-    recv->rtr_index  = entry - entries->entry;
-    recv->rtr_stream = stream;
+    recv->rndv.stream = NULL;
+    recv->rtr.index   = entry - entries->entry;
+    recv->rtr.stream  = stream;
     ri_rtr_state_set(recv, RI_RTR_SENT);
     ucs_list_add_tail(&stream->rtr.recvs, &recv->list);
     ++stream->rtr.num;
@@ -181,8 +181,8 @@ int ri_rtr_net_has(const ri_stream_t *stream)
     const ri_recv_req_t *recv;
 
     ucs_list_for_each(recv, &stream->rtr.recvs, list) {
-        if ((recv->rtr == RI_RTR_SENT) || (recv->rtr == RI_RTR_PROMISED) ||
-            (recv->rtr == RI_RTR_NAMED)) {
+        if ((recv->rtr.state == RI_RTR_SENT) || (recv->rtr.state == RI_RTR_PROMISED) ||
+            (recv->rtr.state == RI_RTR_NAMED)) {
             return 1;
         }
     }

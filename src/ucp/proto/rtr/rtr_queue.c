@@ -10,7 +10,7 @@ void ri_rtr_queue_add(ri_recv_req_t *recv)
     ri_worker_t *worker = recv->super.worker;
 
     ri_rtr_state_set(recv, RI_RTR_QUEUED);
-    recv->rtr_awaits = NULL;
+    recv->rtr.awaits = NULL;
     ucs_list_add_tail(&worker->rtr.queue, &recv->list);
     ri_rtr_queue_wake(worker);
 }
@@ -18,7 +18,7 @@ void ri_rtr_queue_add(ri_recv_req_t *recv)
 void ri_rtr_queue_await(ri_recv_req_t *recv, ri_recv_req_t **waiters)
 {
     ri_rtr_state_set(recv, RI_RTR_QUEUED);
-    recv->rtr_awaits = waiters;
+    recv->rtr.awaits = waiters;
     if (*waiters == NULL) {
         ucs_list_head_init(&recv->list);
         *waiters = recv;
@@ -31,8 +31,8 @@ void ri_rtr_queue_remove(ri_recv_req_t *recv)
 {
     ri_recv_req_t *next = ucs_container_of(recv->list.next, ri_recv_req_t, list);
 
-    if ((recv->rtr_awaits != NULL) && (*recv->rtr_awaits == recv)) {
-        *recv->rtr_awaits = (next == recv) ? NULL : next;
+    if ((recv->rtr.awaits != NULL) && (*recv->rtr.awaits == recv)) {
+        *recv->rtr.awaits = (next == recv) ? NULL : next;
     }
     ucs_list_del(&recv->list);
 }

@@ -36,8 +36,8 @@ static revoke_dependents_t revoke_look(const ri_recv_req_t *recv,
     node = &recv->node;
     for (i = 0; i < RI_RTR_DEPTH; ++i) {
         other = ri_container_of(node, ri_recv_req_t, node);
-        if (ri_rtr_state_is_by_key(other) && (other->rtr_stream != stream)) {
-            if (other->rtr != RI_RTR_SENT) {
+        if (ri_rtr_state_is_by_key(other) && (other->rtr.stream != stream)) {
+            if (other->rtr.state != RI_RTR_SENT) {
                 return REVOKE_PROMISED;
             }
             if (revoke) {
@@ -122,7 +122,7 @@ void ri_rtr_revoke_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg)
     uint64_t tag;
 
     if ((entry == NULL) || (entry->recv == NULL) || !entry->revoking ||
-        (entry->generation != msg->generation) || (entry->recv->rtr_stream != stream)) {
+        (entry->generation != msg->generation) || (entry->recv->rtr.stream != stream)) {
         ++worker->counters.rx_stale;
         return;
     }
@@ -130,7 +130,7 @@ void ri_rtr_revoke_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg)
     tag             = recv->tag;
     entry->revoking = 0;
     --worker->rtr.num_revoking;
-    if (recv->rtr == RI_RTR_NAMED) {
+    if (recv->rtr.state == RI_RTR_NAMED) {
         if (!(msg->flags & RI_WIRE_REVOKED_USED)) {
             ++stream->busy;
             ri_deliver_breaking(stream, "an RTR that was used and was not", msg->type, 0);
@@ -140,7 +140,7 @@ void ri_rtr_revoke_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg)
         ri_rtr_state_set(recv, RI_RTR_PROMISED);
     } else {
         ri_rtr_done_unused(recv);
-        if (!recv->canceled) {
+        if (!recv->rtr.canceled) {
             ri_rtr_queue_add(recv);
         }
     }

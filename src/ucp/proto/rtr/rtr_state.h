@@ -22,29 +22,29 @@ struct ri_rtr_grants {
 /** @return The grant of a receive whose RTR is OUT. */
 static inline ri_ring_grant_t *ri_rtr_state_grant(const ri_recv_req_t *recv)
 {
-    return &recv->rtr_conn->ring->control->grants[recv->rtr_index];
+    return &recv->rtr.conn->ring->control->grants[recv->rtr.index];
 }
 
 /** @return What the sender has done with the RTR of a receive, which is OUT or KEPT:
  * RI_RING_GRANT_*. */
 static inline uint32_t ri_rtr_state_of_grant(const ri_recv_req_t *recv)
 {
-    return (recv->rtr == RI_RTR_KEPT) ?
-                   recv->rtr_kept :
-                   ri_ring_grant_state(ri_rtr_state_grant(recv), recv->rtr_generation);
+    return (recv->rtr.state == RI_RTR_KEPT) ?
+                   recv->rtr.kept :
+                   ri_ring_grant_state(ri_rtr_state_grant(recv), recv->rtr.generation);
 }
 
 /** @return Whether the sender may use the RTR of a receive, or has. */
 static inline int ri_rtr_state_is_offered(const ri_recv_req_t *recv)
 {
-    return (recv->rtr != RI_RTR_NONE) && (recv->rtr != RI_RTR_QUEUED);
+    return (recv->rtr.state != RI_RTR_NONE) && (recv->rtr.state != RI_RTR_QUEUED);
 }
 
 /** @return Whether the RTR of a receive has a key. */
 static inline int ri_rtr_state_is_by_key(const ri_recv_req_t *recv)
 {
-    return (recv->rtr == RI_RTR_SENT) || (recv->rtr == RI_RTR_PROMISED) ||
-           (recv->rtr == RI_RTR_WRITTEN) || (recv->rtr == RI_RTR_NAMED);
+    return (recv->rtr.state == RI_RTR_SENT) || (recv->rtr.state == RI_RTR_PROMISED) ||
+           (recv->rtr.state == RI_RTR_WRITTEN) || (recv->rtr.state == RI_RTR_NAMED);
 }
 
 /** @return Whether a receive may change from one state to another, see ri_rtr_state_t. */
@@ -62,10 +62,10 @@ static inline void ri_rtr_state_set(ri_recv_req_t *recv, ri_rtr_state_t state)
 {
     ri_worker_t *worker = recv->super.worker;
     int offered         = ri_rtr_state_is_offered(recv);
-    int change          = (state != RI_RTR_NONE) - (recv->rtr != RI_RTR_NONE);
+    int change          = (state != RI_RTR_NONE) - (recv->rtr.state != RI_RTR_NONE);
 
-    assert(ri_rtr_state_may_become((ri_rtr_state_t)recv->rtr, state));
-    recv->rtr = state;
+    assert(ri_rtr_state_may_become((ri_rtr_state_t)recv->rtr.state, state));
+    recv->rtr.state = state;
     worker->rtr.num += change;
     worker->rtr.keys[ri_promises_key(recv->tag & recv->mask)] += change;
     worker->rtr.num_offered += ri_rtr_state_is_offered(recv) - offered;

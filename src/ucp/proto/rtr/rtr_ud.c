@@ -65,9 +65,9 @@ static void ud_put(const ri_recv_req_t *recv, const ri_stream_t *stream, int ahe
                          .mask       = recv->mask,
                          .way        = stream->peer->way.number,
                          .seen       = stream->next_sn - 1,
-                         .generation = recv->rtr_generation,
+                         .generation = recv->rtr.generation,
                          .ahead      = ahead,
-                         .entry      = recv->rtr_index};
+                         .entry      = recv->rtr.index};
 
     memcpy(msg.target, target, sizeof(msg.target));
     ri_control_send_message(stream->peer, &msg);
@@ -81,19 +81,19 @@ static void ud_ended(struct ri_ud_recv_op *op, int ending)
     ucs_status_t status = op->super.op.status;
     int heard           = op->super.ud.heard;
 
-    recv->ud_op = NULL;
+    recv->rtr.op = NULL;
     ri_ud_run_free(op);
     if (status == UCS_OK) {
-        worker->linger = RI_UD_LINGER;
-        recv->ud_there = 1;
+        worker->linger  = RI_UD_LINGER;
+        recv->rtr.there = 1;
     } else if (heard) {
-        recv->ud_there = 0;
+        recv->rtr.there = 0;
     } else {
         if (status == UCS_ERR_CANCELED) {
             ud_back_off(worker);
         }
         ri_rtr_done_unused(recv);
-        if (!ending && !recv->canceled) {
+        if (!ending && !recv->rtr.canceled) {
             ri_rtr_queue_add(recv);
         }
     }
@@ -130,11 +130,11 @@ ucs_status_t ri_rtr_ud_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
     }
 
     op->number           = target.number;
-    recv->ud_op          = op;
-    recv->stream         = NULL;
-    recv->rtr_index      = __builtin_ctz(entries->free);
-    recv->rtr_generation = ++entries->entry[recv->rtr_index].generation;
-    recv->rtr_stream     = stream;
+    recv->rtr.op         = op;
+    recv->rndv.stream    = NULL;
+    recv->rtr.index      = __builtin_ctz(entries->free);
+    recv->rtr.generation = ++entries->entry[recv->rtr.index].generation;
+    recv->rtr.stream     = stream;
     entries->free &= entries->free - 1;
     ri_rtr_state_set(recv, RI_RTR_BY_UD);
     ucs_list_add_tail(&stream->rtr.recvs, &recv->list);
@@ -151,10 +151,10 @@ int ri_rtr_ud_is_for(const ri_recv_req_t *recv, const ri_stream_t *stream,
     const ri_wire_rts_t *rts = arrival->data;
 
     return (arrival->kind == RI_MSG_RTS) && (rts->flags & RI_WIRE_RTS_SENDS) &&
-           (rts->flags & RI_WIRE_RTS_BY_RTR) && (recv->rtr == RI_RTR_BY_UD) &&
-           (recv->rtr_stream == stream) && (arrival->length == recv->data.length) &&
+           (rts->flags & RI_WIRE_RTS_BY_RTR) && (recv->rtr.state == RI_RTR_BY_UD) &&
+           (recv->rtr.stream == stream) && (arrival->length == recv->data.length) &&
            (rts->segments[0].address ==
-            ri_wire_rtr_name(recv->rtr_index, recv->rtr_generation));
+            ri_wire_rtr_name(recv->rtr.index, recv->rtr.generation));
 }
 
 /* The receive has met a message that was not sent by its RTR. A message of that sender shows that
@@ -162,9 +162,9 @@ int ri_rtr_ud_is_for(const ri_recv_req_t *recv, const ri_stream_t *stream,
 static int ud_meet_other(ri_recv_req_t *recv, const ri_stream_t *stream,
                          const ri_arrival_t *arrival)
 {
-    const struct ri_ud_recv_op *op = recv->ud_op;
+    const struct ri_ud_recv_op *op = recv->rtr.op;
     const ri_peer_t *peer          = stream->peer;
-    int is_of_sender               = (recv->rtr_stream == stream);
+    int is_of_sender               = (recv->rtr.stream == stream);
     const ri_ud_ops_t *ops;
     uint32_t number, way;
 
@@ -191,21 +191,21 @@ static int ud_meet_other(ri_recv_req_t *recv, const ri_stream_t *stream,
  * under the id that the sender knows. */
 static void ud_wait(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *arrival)
 {
-    struct ri_ud_recv_op *op = recv->ud_op;
+    struct ri_ud_recv_op *op = recv->rtr.op;
     uint32_t id              = recv->id;
 
     if (!op->super.ended) {
         op->super.ops->claim(&op->super.ud);
     }
-    recv->ud_op = NULL;
-    recv->id    = 0;
+    recv->rtr.op = NULL;
+    recv->id     = 0;
     ri_rtr_done_used(recv);
-    recv->id         = id;
-    recv->ud_op      = op;
-    op->calls        = &ri_rndv_ud_recv_calls;
-    recv->way        = op->super.op.way;
-    recv->rts_req_id = arrival->req_id;
-    recv->sn         = arrival->sn;
+    recv->id          = id;
+    recv->rtr.op      = op;
+    op->calls         = &ri_rndv_ud_recv_calls;
+    recv->way         = op->super.op.way;
+    recv->rndv.req_id = arrival->req_id;
+    recv->rtr.sn      = arrival->sn;
     ri_rndv_recv_wait_as(recv, stream);
     ri_rndv_recv_set_written(recv, RI_RECV_BY_TARGET);
 }
@@ -217,12 +217,12 @@ int ri_rtr_ud_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t 
         return ud_meet_other(recv, stream, arrival);
     }
     recv->super.worker->rtr.ud_takes = 0;
-    if (recv->ud_op != NULL) {
+    if (recv->rtr.op != NULL) {
         ud_wait(recv, stream, arrival);
         *status = UCS_INPROGRESS;
         return 1;
     }
-    if (recv->ud_there) {
+    if (recv->rtr.there) {
         ri_rtr_done_used(recv);
         *status = UCS_OK;
         return 1;
@@ -238,12 +238,13 @@ void ri_rtr_ud_handle_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
     if (ri_rndv_ud_abandon(stream, msg)) {
         return;
     }
-    if ((recv == NULL) || (recv->rtr != RI_RTR_BY_UD) || (recv->rtr_stream != stream)) {
+    if ((recv == NULL) || (recv->rtr.state != RI_RTR_BY_UD) ||
+        (recv->rtr.stream != stream)) {
         return; /* it was withdrawn */
     }
     /* Complete or not, the sender waits to be asked for the message. */
     ri_rtr_withdraw_settle(recv);
-    recv->ud_there = 0;
+    recv->rtr.there = 0;
 }
 
 int ri_rtr_ud_has(const ri_stream_t *stream)
@@ -251,7 +252,7 @@ int ri_rtr_ud_has(const ri_stream_t *stream)
     const ri_recv_req_t *recv;
 
     ucs_list_for_each(recv, &stream->rtr.recvs, list) {
-        if (recv->rtr == RI_RTR_BY_UD) {
+        if (recv->rtr.state == RI_RTR_BY_UD) {
             return 1;
         }
     }

@@ -21,7 +21,7 @@ static ri_recv_req_t *used_find(const ri_stream_t *stream, uint32_t rtr)
         return NULL;
     }
     entry = &entries->entry[rtr % RI_WIRE_RTR_ENTRIES];
-    if ((entry->recv == NULL) || (entry->recv->rtr_stream != stream) || entry->notified ||
+    if ((entry->recv == NULL) || (entry->recv->rtr.stream != stream) || entry->notified ||
         (ri_wire_used_rtr(rtr % RI_WIRE_RTR_ENTRIES, entry->generation) != rtr)) {
         return NULL;
     }
@@ -54,7 +54,7 @@ void ri_rtr_used_handle(ri_stream_t *stream, const ri_wire_msg_t *msg)
 /* A NAMED receive is complete. */
 static void used_complete(ri_recv_req_t *recv, size_t length)
 {
-    ri_deliver_count(recv->rtr_stream, RI_WIRE_WRITTEN, length);
+    ri_deliver_count(recv->rtr.stream, RI_WIRE_WRITTEN, length);
     recv->info.length = length;
     ri_rtr_done_used(recv);
     ri_recv_complete(recv, UCS_OK);
@@ -62,7 +62,7 @@ static void used_complete(ri_recv_req_t *recv, size_t length)
 
 static int used_makes_sense(const ri_recv_req_t *recv, uint32_t sn, size_t length)
 {
-    return (sn == recv->sn) && (length != 0) && (length <= recv->data.length);
+    return (sn == recv->rtr.sn) && (length != 0) && (length <= recv->data.length);
 }
 
 void ri_rtr_used_written(ri_recv_req_t *recv, uint32_t sn, size_t length)
@@ -70,7 +70,7 @@ void ri_rtr_used_written(ri_recv_req_t *recv, uint32_t sn, size_t length)
     if (used_makes_sense(recv, sn, length)) {
         used_complete(recv, length);
     } else {
-        ri_deliver_breaking(recv->rtr_stream, "a notification that makes no sense",
+        ri_deliver_breaking(recv->rtr.stream, "a notification that makes no sense",
                             RI_WIRE_USED, length);
     }
 }
@@ -81,7 +81,7 @@ int ri_rtr_used_again(ri_stream_t *stream, ri_arrival_t *arrival)
     ucs_status_t status;
 
     ucs_list_for_each(recv, &stream->rtr.recvs, list) {
-        if ((recv->rtr == RI_RTR_NAMED) && (recv->sn == arrival->sn)) {
+        if ((recv->rtr.state == RI_RTR_NAMED) && (recv->rtr.sn == arrival->sn)) {
             break;
         }
     }

@@ -17,13 +17,13 @@
 
 void ri_rtr_withdraw_ask(ri_recv_req_t *recv)
 {
-    ri_stream_t *stream   = recv->rtr_stream;
+    ri_stream_t *stream   = recv->rtr.stream;
     ri_worker_t *worker   = stream->worker;
     ri_rtr_entry_t *entry = ri_rtr_entry(recv);
     ri_wire_msg_t msg     = {.type       = RI_WIRE_REVOKE,
                              .id         = stream->remote_conn_id,
                              .generation = entry->generation,
-                             .entry      = recv->rtr_index,
+                             .entry      = recv->rtr.index,
                              .stream_id  = stream->id,
                              .uid        = worker->uid};
 
@@ -43,15 +43,15 @@ void ri_rtr_withdraw_ask(ri_recv_req_t *recv)
 
 static int withdraw_take_message(ri_recv_req_t *recv)
 {
-    if (recv->rtr == RI_RTR_SENT) {
+    if (recv->rtr.state == RI_RTR_SENT) {
         ri_rtr_withdraw_ask(recv);
     }
-    return recv->rtr == RI_RTR_NONE;
+    return recv->rtr.state == RI_RTR_NONE;
 }
 
 static int withdraw_take_ud(ri_recv_req_t *recv)
 {
-    struct ri_ud_recv_op *op = recv->ud_op;
+    struct ri_ud_recv_op *op = recv->rtr.op;
 
     if ((op == NULL) ||
         (op->super.ended ? (op->super.op.status == UCS_OK) || op->super.ud.heard :
@@ -65,17 +65,17 @@ static int withdraw_take_ud(ri_recv_req_t *recv)
 
 int ri_rtr_withdraw_take(ri_recv_req_t *recv)
 {
-    if ((recv->rtr == RI_RTR_NONE) || (recv->rtr == RI_RTR_QUEUED)) {
+    if ((recv->rtr.state == RI_RTR_NONE) || (recv->rtr.state == RI_RTR_QUEUED)) {
         return 1;
     }
     if (ri_rtr_state_is_by_key(recv)) {
         return withdraw_take_message(recv);
     }
-    if (recv->rtr == RI_RTR_BY_UD) {
+    if (recv->rtr.state == RI_RTR_BY_UD) {
         return withdraw_take_ud(recv);
     }
-    if ((recv->rtr == RI_RTR_KEPT) ||
-        (!ri_ring_grant_change(ri_rtr_state_grant(recv), recv->rtr_generation,
+    if ((recv->rtr.state == RI_RTR_KEPT) ||
+        (!ri_ring_grant_change(ri_rtr_state_grant(recv), recv->rtr.generation,
                                RI_RING_GRANT_FREE) &&
          (ri_rtr_state_of_grant(recv) != RI_RING_GRANT_FREE))) {
         return 0;
@@ -87,10 +87,10 @@ int ri_rtr_withdraw_take(ri_recv_req_t *recv)
 
 static void withdraw_settle_ud(ri_recv_req_t *recv)
 {
-    struct ri_ud_recv_op *op = recv->ud_op;
+    struct ri_ud_recv_op *op = recv->rtr.op;
 
     if (op != NULL) {
-        recv->ud_there = op->super.ended && (op->super.op.status == UCS_OK);
+        recv->rtr.there = op->super.ended && (op->super.op.status == UCS_OK);
         ri_ud_run_leave(recv);
     }
 }
@@ -105,9 +105,9 @@ static int withdraw_is_unsettled(void *arg)
 
 void ri_rtr_withdraw_settle(ri_recv_req_t *recv)
 {
-    if (recv->rtr == RI_RTR_OUT) {
-        ri_settle(recv->rtr_stream->peer, withdraw_is_unsettled, recv);
-    } else if (recv->rtr == RI_RTR_BY_UD) {
+    if (recv->rtr.state == RI_RTR_OUT) {
+        ri_settle(recv->rtr.stream->peer, withdraw_is_unsettled, recv);
+    } else if (recv->rtr.state == RI_RTR_BY_UD) {
         withdraw_settle_ud(recv);
     }
 }

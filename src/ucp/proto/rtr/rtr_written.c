@@ -25,7 +25,7 @@
 static void written_take(ri_rtr_entry_t *entry)
 {
     ri_recv_req_t *recv  = entry->recv;
-    ri_stream_t *stream  = recv->rtr_stream;
+    ri_stream_t *stream  = recv->rtr.stream;
     int in_runs          = entry->in_runs;
     uint32_t number      = ri_rtr_entries_number(entry);
     ri_arrival_t arrival = {.sn        = number,
@@ -37,14 +37,14 @@ static void written_take(ri_rtr_entry_t *entry)
 
     ++stream->busy;
     ri_way_worked(stream->peer, stream->peer->way.number);
-    if (recv->rtr == RI_RTR_NAMED) {
+    if (recv->rtr.state == RI_RTR_NAMED) {
         ri_rtr_used_written(recv, number, arrival.length);
         --stream->busy;
         ri_stream_check_closed(stream);
         return;
     }
     ri_rtr_entries_end(entry);
-    recv->rtr_index = RI_RTR_NO_ENTRY;
+    recv->rtr.index = RI_RTR_NO_ENTRY;
     ri_rtr_state_set(recv, RI_RTR_WRITTEN);
     if ((arrival.length > recv->data.length) || (arrival.length == 0) ||
         (in_runs && (arrival.length != recv->data.length)) ||
@@ -143,7 +143,7 @@ static void written_way_ended(ri_worker_t *worker, ri_peer_t *peer, int is_lost)
         if ((entry->recv == NULL) || entry->notified) {
             continue;
         }
-        if (entry->recv->rtr == RI_RTR_SENT) {
+        if (entry->recv->rtr.state == RI_RTR_SENT) {
             ri_rtr_done_unused(entry->recv);
         } else { /* its message comes again, and nobody else may have the receive */
             ri_rtr_entries_release(entry->recv);

@@ -11,6 +11,7 @@ extern "C" {
 #include "ucp/core/stream_ring.h"
 #include "ucp/proto/rndv/rndv_ud.h"
 #include "ucp/proto/rtr/rtr_state.h"
+#include "ucp/rma/rkey.h"
 #include "uct/ib/rc/base.h"
 #include "uct/ib/ud/base.h"
 }
@@ -97,8 +98,17 @@ TEST_F(test_illegal_states, received)
 {
     ri_recv_req_t recv = {};
 
-    recv.written = RI_RECV_BY_CTS;
+    recv.rndv.written = RI_RECV_BY_CTS;
     EXPECT_DEATH(ri_rndv_recv_set_written(&recv, RI_RECV_NOT_WRITTEN), "may_become");
+}
+
+TEST_F(test_illegal_states, remote_key)
+{
+    ri_rkey_t rkey = {};
+
+    EXPECT_DEATH(ri_rkey_set_way(&rkey, RI_RKEY_STOCK), "ri_rkey_may_become");
+    rkey.way = RI_RKEY_MAPPED;
+    EXPECT_DEATH(ri_rkey_set_way(&rkey, RI_RKEY_STOCK), "ri_rkey_may_become");
 }
 
 TEST_F(test_illegal_states, grant)
@@ -113,7 +123,7 @@ TEST_F(test_illegal_states, offered)
 {
     ri_recv_req_t recv = {};
 
-    recv.rtr = RI_RTR_WRITTEN;
+    recv.rtr.state = RI_RTR_WRITTEN;
     EXPECT_DEATH(ri_rtr_state_set(&recv, RI_RTR_SENT), "may_become");
 }
 

@@ -90,7 +90,7 @@ protected:
 
         /* An offer, a pool buffer that is lent, a send, a close, and a flush */
         m_offered = post(TAG, LARGE);
-        ASSERT_EQ(RI_RTR_OUT, req(m_offered)->rtr);
+        ASSERT_EQ(RI_RTR_OUT, req(m_offered)->rtr.state);
         m_pooled = m_b->send(m_back, pattern(4, MEDIUM), 11);
         ASSERT_TRUE(m_pooled->done);
         send_back();
@@ -274,10 +274,10 @@ TEST_F(test_worker_life, phases)
         if (name == "withdraw") { /* the last of worker_stops */
             EXPECT_EQ(2u, ucs_list_length(&w->conns));
             EXPECT_NE(nullptr, m_back->ring);
-            EXPECT_EQ(RI_RTR_OUT, req(m_offered)->rtr);
+            EXPECT_EQ(RI_RTR_OUT, req(m_offered)->rtr.state);
             return;
         }
-        EXPECT_EQ(RI_RTR_NONE, req(m_offered)->rtr)
+        EXPECT_EQ(RI_RTR_NONE, req(m_offered)->rtr.state)
                 << name << ": withdrawn with the ring";
         if ((name == "send") || (name == "close")) { /* a conn */
             EXPECT_EQ(nullptr, m_back->ring) << "nothing is sent any more";

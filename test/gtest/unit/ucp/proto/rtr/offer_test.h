@@ -122,7 +122,10 @@ protected:
         return reinterpret_cast<ri_recv_req_t *>(ri_req_of_handle(r->handle));
     }
 
-    static ri_rtr_state_t rtr(const recv_ptr &r) { return (ri_rtr_state_t)req(r)->rtr; }
+    static ri_rtr_state_t rtr(const recv_ptr &r)
+    {
+        return (ri_rtr_state_t)req(r)->rtr.state;
+    }
 
     /* Offers that are at the sender and of use */
     unsigned waiting(const ri_conn_t *conn)

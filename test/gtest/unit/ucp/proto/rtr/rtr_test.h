@@ -87,7 +87,7 @@ protected:
 
     static std::atomic<uint64_t> &word(const recv_ptr &r)
     {
-        return req(r)->rtr_conn->ring->control->grants[req(r)->rtr_index].word;
+        return req(r)->rtr.conn->ring->control->grants[req(r)->rtr.index].word;
     }
 
     /* Of a receive with an RTR: what the grant says */
@@ -99,7 +99,7 @@ protected:
 
     static void set_state(const recv_ptr &r, uint32_t state)
     {
-        word(r) = ri_ring_grant_word(req(r)->rtr_generation, state);
+        word(r) = ri_ring_grant_word(req(r)->rtr.generation, state);
     }
 
     void cancel(const recv_ptr &r)

@@ -36,7 +36,7 @@ protected:
     /* Whether it waits for another receive, or a class, and not in the queue */
     static bool is_aside(const recv_ptr &r)
     {
-        return (rtr(r) == RI_RTR_QUEUED) && (req(r)->rtr_awaits != nullptr);
+        return (rtr(r) == RI_RTR_QUEUED) && (req(r)->rtr.awaits != nullptr);
     }
 
     void progress(unsigned rounds = 40)

@@ -35,7 +35,7 @@ TEST_F(test_rtr_cancel, cancel_and_the_grant_is_given_again)
     recv_ptr r = post();
     cancel(r);
     recv_ptr r2 = post(), r3 = post(); /* of one grant, the others */
-    EXPECT_EQ(0u, req(r2)->rtr_index);
+    EXPECT_EQ(0u, req(r2)->rtr.index);
     m_a->progress();
     send_ptr s2 = send(), s3 = send();
     EXPECT_EQ(bytes(LARGE), r->buffer);

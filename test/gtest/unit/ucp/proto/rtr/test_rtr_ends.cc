@@ -173,7 +173,7 @@ TEST_F(test_rtr_ends, sender_goes_on_after_it_was_given_up)
         for (bool is_sent : {true, false}) {
             recv_ptr r = post_seen();
 
-            word(r) = ri_ring_grant_word(req(r)->rtr_generation - 1, late);
+            word(r) = ri_ring_grant_word(req(r)->rtr.generation - 1, late);
             if (!is_sent) {
                 cancel(r);
                 continue;
@@ -250,7 +250,7 @@ TEST_F(test_rtr_ends, ring_is_given_back)
             EXPECT_EQ(RI_RTR_NONE, rtr(m_r));
         } else if (state != QUEUED) {
             EXPECT_EQ(RI_RTR_KEPT, rtr(m_r));
-            EXPECT_EQ(nullptr, req(m_r)->rtr_conn);
+            EXPECT_EQ(nullptr, req(m_r)->rtr.conn);
             cancel_in_vain(m_r);
         }
         m_a->progress();

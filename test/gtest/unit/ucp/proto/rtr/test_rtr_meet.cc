@@ -501,7 +501,7 @@ TEST_F(test_rtr_meet, one_class_is_out_to_one_sender)
     progress_both(5);
     check(r1, s1);
     ASSERT_EQ(RI_RTR_OUT, rtr(r2));
-    EXPECT_EQ(stream2(), req(r2)->rtr_stream);
+    EXPECT_EQ(stream2(), req(r2)->rtr.stream);
     EXPECT_EQ(1u, waiting(m_conn2));
     EXPECT_EQ(0u, waiting());
     send_ptr s2 = send2();

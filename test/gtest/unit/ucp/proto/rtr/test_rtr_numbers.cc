@@ -50,7 +50,7 @@ TEST_F(test_rtr_numbers, slot_that_is_seldom_used)
     recv_ptr first = post(), second = post();
     uint32_t seldom = generation(second);
 
-    ASSERT_NE(req(first)->rtr_index, req(second)->rtr_index);
+    ASSERT_NE(req(first)->rtr.index, req(second)->rtr.index);
     deliver();
     message(first);
     message(second);

@@ -93,8 +93,8 @@ TEST_F(test_rtr_ud, rts_is_first)
 TEST_F(test_rtr_ud, generations)
 {
     recv_ptr r1 = post(), r2 = post(), r;
-    uint32_t often = req(r1)->rtr_generation, seldom = req(r2)->rtr_generation;
-    uint8_t entry = req(r2)->rtr_index;
+    uint32_t often = req(r1)->rtr.generation, seldom = req(r2)->rtr.generation;
+    uint8_t entry = req(r2)->rtr.index;
     send_ptr s1, s2;
 
     deliver();
@@ -105,7 +105,7 @@ TEST_F(test_rtr_ud, generations)
     check(r2, s2);
     for (unsigned i = 1; i <= 10; ++i) {
         r = post_seen();
-        EXPECT_EQ(often + i, req(r)->rtr_generation);
+        EXPECT_EQ(often + i, req(r)->rtr.generation);
         s1 = send();
         pump();
         check(r, s1);
@@ -114,8 +114,8 @@ TEST_F(test_rtr_ud, generations)
     r2 = post();
     deliver();
     EXPECT_EQ(2u, m_conn->rtr.table->num_waiting);
-    EXPECT_EQ(entry, req(r2)->rtr_index);
-    EXPECT_EQ(seldom + 1, req(r2)->rtr_generation);
+    EXPECT_EQ(entry, req(r2)->rtr.index);
+    EXPECT_EQ(seldom + 1, req(r2)->rtr.generation);
     s1 = send();
     s2 = send();
     pump();

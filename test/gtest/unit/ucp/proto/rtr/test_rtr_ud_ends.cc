@@ -81,7 +81,7 @@ protected:
 
     static uint64_t name(const recv_ptr &r)
     {
-        return ri_wire_rtr_name(req(r)->rtr_index, req(r)->rtr_generation);
+        return ri_wire_rtr_name(req(r)->rtr.index, req(r)->rtr.generation);
     }
 };
 

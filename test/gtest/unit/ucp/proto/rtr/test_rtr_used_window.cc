@@ -108,11 +108,11 @@ TEST_F(test_rtr_used_window, window_is_full)
     ASSERT_TRUE(stream2()->stalled);
     deliver(m_ab2, 0);
     ri_rtr_entries_t *entries = stream()->peer->rtr.entries;
-    uint32_t rtr              = ri_wire_used_rtr(req(r)->rtr_index,
-                                                 entries->entry[req(r)->rtr_index].generation);
-    req(r)->rtr_stream        = stream2(); /* as if it were its own */
+    uint32_t rtr              = ri_wire_used_rtr(req(r)->rtr.index,
+                                                 entries->entry[req(r)->rtr.index].generation);
+    req(r)->rtr.stream        = stream2(); /* as if it were its own */
     deliver_used(stream2()->id, stream2()->next_sn + 7, {rtr});
-    req(r)->rtr_stream = stream();
+    req(r)->rtr.stream = stream();
     EXPECT_EQ(3u, stream2()->num_early);
     m_ba->sent.clear();
     deliver(m_ab2, 0);

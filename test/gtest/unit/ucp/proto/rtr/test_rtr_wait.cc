@@ -295,7 +295,7 @@ TEST_F(test_rtr_wait, for_the_rtr_of_another_sender)
         if (!r2->done) {
             EXPECT_EQ(RI_RTR_OUT, rtr(r2));
             if (end != 0) { /* by which it has been learnt who sends */
-                EXPECT_EQ(stream2(), req(r2)->rtr_stream);
+                EXPECT_EQ(stream2(), req(r2)->rtr.stream);
             }
         }
         if (end != 2) { /* a short message: they may have lost their credit */

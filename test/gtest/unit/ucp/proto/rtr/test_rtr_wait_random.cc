@@ -41,7 +41,7 @@ protected:
             }
             if (is_kin(other, recv)) {
                 ahead += (other->serial < recv->serial);
-                if (ri_rtr_is_out(other) && (recv->rtr_awaits == &other->waiters)) {
+                if (ri_rtr_is_out(other) && (recv->rtr.awaits == &other->waiters)) {
                     return true;
                 }
             } else if ((other->mask != recv->mask) && (other->serial < recv->serial) &&
@@ -52,18 +52,18 @@ protected:
         for (unsigned i = 0; i < m_b->worker()->match.num_classes; ++i) {
             const ri_mask_class_t *c = &m_b->worker()->match.classes[i];
 
-            if ((recv->rtr_awaits == &c->waiters) && is_too_large(c)) {
+            if ((recv->rtr.awaits == &c->waiters) && is_too_large(c)) {
                 return true;
             }
         }
-        return (recv->rtr_awaits == &m_b->worker()->rtr.deep) ?
+        return (recv->rtr.awaits == &m_b->worker()->rtr.deep) ?
                        (ahead >= 64) :
-                       (recv->rtr_awaits == nullptr) && is_queue_full();
+                       (recv->rtr.awaits == nullptr) && is_queue_full();
     }
 
     static bool ri_rtr_is_out(const ri_recv_req_t *r)
     {
-        return (r->rtr == RI_RTR_OUT) || (r->rtr == RI_RTR_KEPT);
+        return (r->rtr.state == RI_RTR_OUT) || (r->rtr.state == RI_RTR_KEPT);
     }
 
     /* There is no grant */
@@ -90,7 +90,7 @@ protected:
             out += ri_rtr_is_out(req(one));
             if (rtr(one) == RI_RTR_QUEUED) {
                 ++m_waiting;
-                m_deep += (req(one)->rtr_awaits == &m_b->worker()->rtr.deep);
+                m_deep += (req(one)->rtr.awaits == &m_b->worker()->rtr.deep);
                 EXPECT_TRUE(has_reason(req(one)))
                         << std::hex << "forgotten: tag " << req(one)->tag << " mask "
                         << req(one)->mask << " serial " << req(one)->serial;
