@@ -8,7 +8,7 @@
  * Each receive that leaves the queue lets one more be offered: the first one behind the oldest
  * RI_RTR_DEPTH. Where many receives are posted this happens with each message. So that receive is
  * remembered, for a few tags, instead of being searched for: it stands at the head of the ring of
- * those that wait, and is marked (ri_recv_req_t.rtr_first). If that receive does not wait, none is
+ * those that wait, and is marked (ri_recv_req_t.rtr.first). If that receive does not wait, none is
  * marked.
  */
 #ifndef RI_RTR_DEEP_H
