@@ -69,7 +69,7 @@ void ri_conn_update_fast(ri_conn_t *conn)
         ((conn->channel != NULL) && (conn->flags & RI_CONN_NO_RING))) {
         conn->fast_max = 0;
     } else if (conn->ring != NULL) {
-        conn->fast_max = (conn->flags & RI_CONN_NO_RING) ? 0 : conn->ring_max + 1;
+        conn->fast_max = (conn->flags & RI_CONN_NO_RING) ? 0 : conn->ring_limits.max + 1;
     } else if (conn->flags & RI_CONN_AM_READY) {
         conn->fast_max = ri_config.eager_thresh + 1;
     } else {

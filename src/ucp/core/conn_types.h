@@ -37,7 +37,7 @@ enum {
     RI_CONN_PLANE_ASKED  = 1 << 15, /* PLANE_REQ was sent, of this host */
     RI_CONN_PLANE_READ   = 1 << 16, /* the peer can read this process's memory */
     RI_CONN_PLANE_WRITE =
-            1 << 17, /* this process can write the peer's memory: peer->plane_ep */
+            1 << 17, /* this process can write the peer's memory: peer->local.ep */
     RI_CONN_PLANE_REFUSED = 1 << 18, /* the peer cannot read, as it has said */
     RI_CONN_WAY_ASKED = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
     RI_CONN_WAY       = 1 << 20, /* both sides have connected a way through a network */
@@ -95,20 +95,29 @@ enum {
 struct ri_conn {
     ucp_ep_h ep; /* NULL: it is LEFT */
     ri_worker_t *worker;
-    ri_peer_t *peer;         /* NULL while the remote worker is not known */
-    ri_ring_tx_t *ring;      /* NULL: none */
-    unsigned ring_asks;      /* requests for a ring since the latest one was there */
-    unsigned ring_asks_left; /* requests to go until the peer is really asked once more */
+    ri_peer_t *peer;    /* NULL while the remote worker is not known */
+    ri_ring_tx_t *ring; /* NULL: none */
+
+    /* Requests for a ring (link/ring_life.h). */
+    struct {
+        unsigned count; /* since the latest ring was there */
+        unsigned left;  /* requests to go until the peer is really asked once more */
+    } ring_asks;
+
     ri_channel_out_t *channel; /* through a network; NULL: none */
     /* shorter contiguous messages may try the channel; kept by link/channel_life.c */
     size_t channel_end;
 
     size_t fast_max; /* shorter contiguous messages may take the fast path; kept by
                         ri_conn_update_fast() */
-    size_t ring_max; /* longest payload that goes through the ring, and waits for room if need be */
-    /* longest contiguous payload that goes through the ring rather than by a plane */
-    size_t ring_long;
-    size_t ring_long_quick; /* the same while the ring is quick; 0: as ring_long */
+
+    /* Longest payloads that go through the ring (link/ring_life.h). */
+    struct {
+        size_t max;    /* of any data; waits for room if need be */
+        size_t contig; /* of contiguous data that goes there rather than by a plane */
+        size_t contig_quick; /* the same while the ring is quick; 0: as contig */
+    } ring_limits;
+
     /* RI_CONN_*; those of RI_CONN_LIFE are changed by ri_conn_set_life() */
     uint32_t flags;
     uint32_t tx_sn;  /* of the latest message; the first is 1 */

@@ -26,8 +26,8 @@ void ri_peer_name_short(const ri_peer_t *peer, char *name)
 void ri_peer_name(const ri_worker_t *worker, const ri_peer_t *peer, char *name)
 {
     ri_peer_name_short(peer, name);
-    if ((peer != NULL) && (peer->process.host != 0) &&
-        (peer->process.host == worker->process.host)) {
+    if ((peer != NULL) && (peer->local.process.host != 0) &&
+        (peer->local.process.host == worker->process.host)) {
         strcat(name, " on this host");
     }
 }

@@ -75,10 +75,17 @@ struct ri_peer {
     uint16_t rank; /* as in its worker address (wire/address.h), for people */
     ucs_list_link_t conns;
     ucs_list_link_t streams;
-    ri_plane_ep_t *plane_ep; /* the way to its memory on this host, or NULL */
-    /* a plane_ep that has stopped working, until there is another one: it tells
-     * whether the process exists. Or NULL */
-    ri_plane_ep_t *lost_ep;
+
+    /* Its process, if that is on this host (link/local.h). */
+    struct {
+        ri_plane_ep_t *ep; /* the way to its memory, or NULL */
+        /* an ep that has stopped working, until there is another one: it tells whether the
+         * process exists. Or NULL */
+        ri_plane_ep_t *lost_ep;
+        /* to look for the process where there is no ep; host 0: not known */
+        ri_host_process_t process;
+    } local;
+
     ri_peer_way_t way;
 
     /* Receives that offer themselves to it. */
@@ -110,12 +117,9 @@ struct ri_peer {
     uint8_t closing; /* the peer has said that its application closes the last endpoint to this
                         worker, and has sent nothing by a new one */
 
-    /* the process of the peer, to look for it where there is no plane_ep; host 0: not known */
-    ri_host_process_t process;
-
     /* Whether its process exists (link/gone.h). */
     struct {
-        int found;      /* the process does not exist: plane_ep is NULL */
+        int found;      /* the process does not exist: local.ep is NULL */
         unsigned round; /* worker->gone.round at the latest look */
         unsigned looks; /* looks in a row by which the process was not there */
     } gone;

@@ -20,16 +20,16 @@ int ri_stream_ring_may_become(ri_stream_ring_state_t from, ri_stream_ring_state_
 static inline void ri_stream_ring_set_state(ri_stream_t *stream,
                                             ri_stream_ring_state_t state)
 {
-    assert(ri_stream_ring_may_become(stream->ring_state, state));
+    assert(ri_stream_ring_may_become(stream->ring_life.state, state));
     assert((stream->ring != NULL) == (state != RI_STREAM_RING_NONE));
-    stream->ring_state = state;
+    stream->ring_life.state = state;
 }
 
 /** Nobody sends into the ring of a stream any more, if it has one: polling frees it when it is
  * empty. */
 static inline void ri_stream_ring_end(ri_stream_t *stream)
 {
-    if (stream->ring_state == RI_STREAM_RING_OPEN) {
+    if (stream->ring_life.state == RI_STREAM_RING_OPEN) {
         ri_stream_ring_set_state(stream, RI_STREAM_RING_DEAD);
     }
 }

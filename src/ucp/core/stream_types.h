@@ -17,7 +17,7 @@
 #define RI_STREAM_AM_NEVER UINT_MAX
 
 /*
- * The ring of a stream, at the receiver (ri_stream_t.ring_state). Legal changes, which
+ * The ring of a stream, at the receiver (ri_stream_t.ring_life.state). Legal changes, which
  * ri_stream_ring_set_state() asserts:
  *
  *   NONE -> OPEN   it was made, and is offered
@@ -25,7 +25,7 @@
  *   OPEN, DEAD -> NONE   it is freed: the worker ends, or it is DEAD and empty
  *
  * There is a ring (ri_stream_t.ring) in OPEN and DEAD. RING_STOP is another matter: in both states,
- * a ring whose place was given to another one is counted by ring_stopping until it is freed.
+ * a ring whose place was given to another one is counted by ring_life.stopping until it is freed.
  */
 typedef enum ri_stream_ring_state {
     RI_STREAM_RING_NONE, /* there is no ring */
@@ -92,20 +92,31 @@ struct ri_stream {
     uint32_t closed_sn;  /* with closed: the number of the last message */
     int broken;          /* everything is dropped: ri_stream_break() */
 
-    ri_ring_rx_t *ring;                /* NULL: none */
-    uint64_t ring_cookie;              /* by which the sender finds the ring */
-    uint64_t ring_last_use;            /* worker->rings.clock at its latest record */
-    int ring_stopping;                 /* RING_STOP was sent */
-    ri_stream_ring_state_t ring_state; /* changed by ri_stream_ring_set_state() */
-    ri_ring_rx_t ring_memory;          /* what ring points to */
-    ri_channel_in_t *channel;          /* through a network; NULL: none */
-    unsigned channels_refused;         /* channels that the sender did not take */
+    ri_ring_rx_t *ring; /* NULL: none */
 
-    ri_assembly_t assembly;   /* the message that comes through the ring in parts */
-    unsigned num_coops;       /* receives that both sides are copying */
-    ri_coop_shelf_t *shelf;   /* of the ring; NULL: none (yet) */
-    unsigned copies;          /* that both sides made since a shelf was last thought of */
-    ri_coop_ways_t *exchange; /* how messages of exchanges went; NULL: there were none */
+    /* How the ring is offered and ends (link/ring_life.h). */
+    struct {
+        uint64_t cookie;              /* by which the sender finds the ring */
+        uint64_t last_use;            /* worker->rings.clock at its latest record */
+        int stopping;                 /* RING_STOP was sent */
+        ri_stream_ring_state_t state; /* changed by ri_stream_ring_set_state() */
+        ri_ring_rx_t memory;          /* what ring points to */
+    } ring_life;
+
+    ri_channel_in_t *channel;  /* through a network; NULL: none */
+    unsigned channels_refused; /* channels that the sender did not take */
+
+    ri_assembly_t assembly; /* the message that comes through the ring in parts */
+
+    /* Messages that both sides copy (proto/coop/coop.h). */
+    struct {
+        unsigned num;           /* receives that both sides are copying */
+        ri_coop_shelf_t *shelf; /* of the ring; NULL: none (yet) */
+        unsigned copies; /* that both sides made since a shelf was last thought of */
+        ri_coop_ways_t
+                *exchange; /* how messages of exchanges went; NULL: there were none */
+    } coop;
+
     /* receives with a transfer through a network that has not ended */
     unsigned num_transfers;
     ucs_list_link_t fetching; /* receives that wait for RNDV_DATA */

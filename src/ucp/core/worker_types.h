@@ -61,6 +61,12 @@ typedef struct ri_worker_channels {
     ucs_list_link_t kept;
 } ri_worker_channels_t;
 
+/* Messages that both sides copy (proto/coop/coop.h). */
+typedef struct ri_worker_coop {
+    ucs_list_link_t list; /* by their turns */
+    unsigned turn; /* counts progress calls while there are transfers, see coop.c */
+} ri_worker_coop_t;
+
 /* Peers whose processes may be gone (link/gone.h). */
 typedef struct ri_worker_gone {
     double checked; /* when the latest look was */
@@ -133,7 +139,7 @@ struct ri_worker {
     ri_stream_t **rings_in;
     unsigned num_rings;     /* rings that peers send into */
     unsigned num_channels;  /* channels that peers write, or that are written */
-    unsigned num_coops;     /* messages that both sides copy: length of coops */
+    unsigned num_coops;     /* messages that both sides copy: length of coop.list */
     unsigned num_transfers; /* transfers through a network that have not ended */
     unsigned linger;      /* progress calls in which late questions are still answered */
     unsigned attention;   /* there may be work of run/work.h */
@@ -159,7 +165,7 @@ struct ri_worker {
     int host_memory; /* this UCX knows no other kind of memory */
     /* the longest message or receive that neither trace nor timeline tells of; -1: none */
     int64_t unnoted;
-    unsigned coop_turn; /* counts progress calls while there are transfers, see coop.c */
+    uint32_t active_us;   /* when a long message was last received, see rtr_learn.c */
     uint32_t conn_serial; /* number of the latest conn */
     int version_reported; /* that a peer speaks another version of the wire was reported */
 
@@ -188,8 +194,7 @@ struct ri_worker {
     ucs_list_link_t pending_conns; /* conns with sends that wait for room in their ring */
     ucs_list_link_t ep_ops;        /* flushes and closes that wait for own work */
     ucs_list_link_t control;       /* control messages that stock had no memory for */
-    ucs_list_link_t coops;         /* messages that both sides copy (proto/coop/coop.h) */
-    uint32_t active_us; /* when a long message was last received, see rtr_learn.c */
+    ri_worker_coop_t coop;
 
     uint64_t uid;
     uint16_t am_id;            /* 1 + the id of its handler, as peers are told */

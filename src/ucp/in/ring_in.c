@@ -215,13 +215,13 @@ int ri_ring_in_has_long_message(const ri_stream_t *stream)
 static int ring_in_is_ahead(const ri_stream_t *stream, uint32_t sn)
 {
     return ri_deliver_is_far_ahead(stream, sn) &&
-           (stream->ring_state != RI_STREAM_RING_DEAD);
+           (stream->ring_life.state != RI_STREAM_RING_DEAD);
 }
 
 /* Receive from one ring. @return Number of records. */
 static unsigned ring_in_poll_one(ri_worker_t *worker, ri_stream_t *stream)
 {
-    ri_ring_rx_t *rx = &stream->ring_memory; /* what stream->ring points to */
+    ri_ring_rx_t *rx = &stream->ring_life.memory; /* what stream->ring points to */
     unsigned count   = 0;
     const ri_ring_record_t *record;
     uint32_t length, lines, sn, release;
@@ -304,7 +304,7 @@ static ri_inline unsigned ring_in_poll_stream(ri_worker_t *worker, ri_stream_t *
 
     ++stream->busy;
     count = ring_in_poll_one(worker, stream);
-    if (ri_unlikely((count == 0) && (stream->ring_state == RI_STREAM_RING_DEAD))) {
+    if (ri_unlikely((count == 0) && (stream->ring_life.state == RI_STREAM_RING_DEAD))) {
         ri_ring_life_free(stream);
     }
     --stream->busy;

@@ -23,8 +23,8 @@ int ri_ring_in_has_long_message(const ri_stream_t *stream);
 static inline int ri_ring_in_is_due(const ri_stream_t *stream)
 {
     /* What its ring points to: the fewer loads wait for each other, the better */
-    return (ri_ring_rx_peek(&stream->ring_memory) != NULL) ||
-           (stream->ring_state == RI_STREAM_RING_DEAD);
+    return (ri_ring_rx_peek(&stream->ring_life.memory) != NULL) ||
+           (stream->ring_life.state == RI_STREAM_RING_DEAD);
 }
 
 /** @return How many of the first @a end rings of a worker there are up to the last that is due; 0:

@@ -43,7 +43,7 @@ ucs_status_t ri_sequence_in_am_first(ri_worker_t *worker, ri_stream_t *stream,
 static inline void ri_sequence_in_note_ring(ri_stream_t *stream)
 {
     ++stream->counters.rx_ring;
-    stream->ring_last_use = stream->worker->rings.clock;
+    stream->ring_life.last_use = stream->worker->rings.clock;
 }
 
 /** EAGER_SYNC in a ring. @return 1. */

@@ -191,7 +191,7 @@ void ri_channel_life_consider(ri_stream_t *stream)
     stream->am_left = ri_max(ri_config.ib_eager_after, 1u)
                       << ri_min(stream->channels_refused, CHANNEL_SHIFT_MAX);
     /* Endpoints that are UCX's own are for answers. */
-    if ((stream->channel != NULL) || (peer->plane_ep != NULL) || (conn == NULL) ||
+    if ((stream->channel != NULL) || (peer->local.ep != NULL) || (conn == NULL) ||
         ((conn->flags & (RI_CONN_USER | RI_CONN_PEER_MODE | RI_CONN_CLOSING)) !=
          RI_CONN_USER)) {
         return;

@@ -308,7 +308,7 @@ void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream)
                            .ring_pid       = getpid(),
                            .ring_fd        = stream->ring->fd,
                            .ring_stream_id = stream->id,
-                           .ring_cookie    = stream->ring_cookie,
+                           .ring_cookie    = stream->ring_life.cookie,
                            .uid            = stream->worker->uid};
 
     ri_control_send_on(conn, &offer);

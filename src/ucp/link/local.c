@@ -24,7 +24,7 @@ int ri_local_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *
 {
     ri_plane_ep_t *ep = NULL;
 
-    if (peer->plane_ep != NULL) {
+    if (peer->local.ep != NULL) {
         return 1;
     }
     if ((worker->plane == NULL) ||
@@ -32,8 +32,8 @@ int ri_local_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *
                                      msg->plane_address_length, &ep) != UCS_OK)) {
         return 0; /* what is known of the peer stays */
     }
-    local_end(&peer->lost_ep);
-    peer->plane_ep     = ep;
+    local_end(&peer->local.lost_ep);
+    peer->local.ep     = ep;
     peer->gone.found   = 0;
     worker->gone.local = 1;
     return 1;
@@ -50,9 +50,9 @@ void ri_local_learn(ri_conn_t *conn, ri_host_process_t process)
 {
     ri_peer_t *peer = conn->peer;
 
-    if ((peer != NULL) && (peer->process.host == 0) &&
+    if ((peer != NULL) && (peer->local.process.host == 0) &&
         local_may_look(conn->worker, &process)) {
-        peer->process            = process;
+        peer->local.process      = process;
         conn->worker->gone.local = 1;
     }
 }
@@ -75,31 +75,32 @@ int ri_local_note(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg
     if (look == RI_HOST_UNKNOWN) {
         return 0;
     }
-    peer->process      = process;
-    worker->gone.local = 1;
+    peer->local.process = process;
+    worker->gone.local  = 1;
     return look == RI_HOST_RUNS;
 }
 
 int ri_local_is_gone(const ri_peer_t *peer)
 {
-    ri_plane_ep_t *ep = (peer->plane_ep != NULL) ? peer->plane_ep : peer->lost_ep;
+    ri_plane_ep_t *ep = (peer->local.ep != NULL) ? peer->local.ep : peer->local.lost_ep;
 
     if (ep != NULL) {
         return ep->plane->ops->check(ep) != UCS_OK;
     }
-    return peer->gone.found || ((peer->process.host != 0) &&
-                                (ri_host_process_look(&peer->process) == RI_HOST_GONE));
+    return peer->gone.found ||
+           ((peer->local.process.host != 0) &&
+            (ri_host_process_look(&peer->local.process) == RI_HOST_GONE));
 }
 
 int ri_local_is_known(const ri_peer_t *peer)
 {
-    return (peer->plane_ep != NULL) || (peer->lost_ep != NULL) || peer->gone.found ||
-           (peer->process.host != 0);
+    return (peer->local.ep != NULL) || (peer->local.lost_ep != NULL) ||
+           peer->gone.found || (peer->local.process.host != 0);
 }
 
 void ri_local_fail(ri_worker_t *worker, ri_peer_t *peer)
 {
-    if (peer->plane_ep == NULL) {
+    if (peer->local.ep == NULL) {
         return;
     }
     ++worker->counters.planes_failed;
@@ -107,14 +108,14 @@ void ri_local_fail(ri_worker_t *worker, ri_peer_t *peer)
     if (peer->gone.found) {
         ri_local_disconnect(peer);
     } else { /* it may end later */
-        local_end(&peer->lost_ep);
-        peer->lost_ep  = peer->plane_ep;
-        peer->plane_ep = NULL;
+        local_end(&peer->local.lost_ep);
+        peer->local.lost_ep = peer->local.ep;
+        peer->local.ep      = NULL;
     }
 }
 
 void ri_local_disconnect(ri_peer_t *peer)
 {
-    local_end(&peer->lost_ep);
-    local_end(&peer->plane_ep);
+    local_end(&peer->local.lost_ep);
+    local_end(&peer->local.ep);
 }

@@ -32,7 +32,7 @@ int ri_local_is_gone(const ri_peer_t *peer);
 int ri_local_is_known(const ri_peer_t *peer);
 
 /** The plane to @a peer has stopped working: there is no way to its memory from now on
- * (peer->plane_ep). The old one is kept to tell when the process ends, unless it has. Does
+ * (peer->local.ep). The old one is kept to tell when the process ends, unless it has. Does
  * nothing if there is no way. */
 void ri_local_fail(ri_worker_t *worker, ri_peer_t *peer);
 

@@ -44,7 +44,7 @@ static inline unsigned ri_planes_host(const ri_conn_t *conn)
 {
     unsigned can = (conn->flags & RI_CONN_PLANE_READ) ? RI_PLANE_READ : 0;
 
-    if ((conn->flags & RI_CONN_PLANE_WRITE) && (conn->peer->plane_ep != NULL)) {
+    if ((conn->flags & RI_CONN_PLANE_WRITE) && (conn->peer->local.ep != NULL)) {
         can |= RI_PLANE_WRITE;
     }
     return (can != 0) ? (can | RI_PLANE_LISTS | RI_PLANE_INLINE) : 0;

@@ -131,7 +131,7 @@ void ri_release_buffer(ri_stream_t *stream, uint32_t id, int at_once)
     if (ucs_list_is_empty(&peer->release.link)) {
         ucs_list_add_tail(&worker->pool.releasing, &peer->release.link);
         worker->countdown   = ri_min(worker->countdown, RELEASE_CALLS);
-        peer->release.since = (peer->plane_ep == NULL) ? ri_clock_now() : 0;
+        peer->release.since = (peer->local.ep == NULL) ? ri_clock_now() : 0;
     }
     count = peer->release.num + ((conn != NULL) && (conn->release.id != 0));
     /* Only a ring tells the hint. */

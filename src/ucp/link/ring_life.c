@@ -45,20 +45,22 @@ static int ring_life_evict(ri_worker_t *worker)
         ri_stream_t *stream = worker->rings_in[i];
 
         conn = ri_peer_usable_conn(stream->peer);
-        if (stream->ring_stopping || (conn == NULL) || !(conn->flags & RI_CONN_USER)) {
+        if (stream->ring_life.stopping || (conn == NULL) ||
+            !(conn->flags & RI_CONN_USER)) {
             continue; /* on its way back already, or its sender cannot be told */
         }
-        if ((victim == NULL) || (stream->ring_last_use < victim->ring_last_use)) {
+        if ((victim == NULL) ||
+            (stream->ring_life.last_use < victim->ring_life.last_use)) {
             victim = stream;
         }
     }
     if ((victim == NULL) ||
-        (worker->rings.clock - victim->ring_last_use < RING_IDLE_MESSAGES)) {
+        (worker->rings.clock - victim->ring_life.last_use < RING_IDLE_MESSAGES)) {
         return 0;
     }
 
-    conn                  = ri_peer_usable_conn(victim->peer);
-    victim->ring_stopping = 1;
+    conn                       = ri_peer_usable_conn(victim->peer);
+    victim->ring_life.stopping = 1;
     ++worker->rings.num_stopping;
     ++worker->counters.rings_given_back;
     ri_control_stop_ring(conn, victim);
@@ -96,11 +98,12 @@ int ri_ring_life_consider(ri_stream_t *stream)
         return 1;
     }
 
-    stream->ring_cookie = ri_random();
-    status              = ri_ring_create(&stream->ring_memory, size, stream->ring_cookie);
+    stream->ring_life.cookie = ri_random();
+    status = ri_ring_create(&stream->ring_life.memory, size, stream->ring_life.cookie);
     if ((status != UCS_OK) && (size != ri_config.ring_size)) {
         size   = ri_config.ring_size; /* there may be memory for that */
-        status = ri_ring_create(&stream->ring_memory, size, stream->ring_cookie);
+        status = ri_ring_create(&stream->ring_life.memory, size,
+                                stream->ring_life.cookie);
     }
     if (status != UCS_OK) {
         error = errno;
@@ -111,10 +114,10 @@ int ri_ring_life_consider(ri_stream_t *stream)
         return 1;
     }
 
-    stream->ring = &stream->ring_memory;
+    stream->ring = &stream->ring_life.memory;
     ri_stream_ring_set_state(stream, RI_STREAM_RING_OPEN);
-    stream->ring_stopping                 = 0;
-    stream->ring_last_use                 = worker->rings.clock;
+    stream->ring_life.stopping            = 0;
+    stream->ring_life.last_use            = worker->rings.clock;
     worker->rings_in[worker->num_rings++] = stream;
     ++worker->counters.rings_offered;
     worker->counters.rings_active = worker->num_rings;
@@ -136,8 +139,8 @@ void ri_ring_life_free(ri_stream_t *stream)
     RI_MODULES_TELL(ring_rx_closes, stream);
     for (i = 0; worker->rings_in[i] != stream; ++i) {}
     worker->rings_in[i] = worker->rings_in[--worker->num_rings];
-    worker->rings.num_stopping -= stream->ring_stopping;
-    stream->ring_stopping         = 0;
+    worker->rings.num_stopping -= stream->ring_life.stopping;
+    stream->ring_life.stopping    = 0;
     worker->counters.rings_active = worker->num_rings;
     RI_MODULES_TELL(ring_rx_unmap, stream);
     stream->ring = NULL;
@@ -148,17 +151,18 @@ void ri_ring_life_free(ri_stream_t *stream)
 
 void ri_ring_life_ask(ri_conn_t *conn)
 {
-    if ((conn->flags & RI_CONN_RING_STOP) || (conn->ring_asks_left-- > 0)) {
+    if ((conn->flags & RI_CONN_RING_STOP) || (conn->ring_asks.left-- > 0)) {
         return;
     }
     /* Nobody says no: there may be rings later, or RING_CLOSE was not read yet. */
-    conn->ring_asks_left = RING_ASK_AGAIN << ri_min(conn->ring_asks, RING_ASK_SHIFT_MAX);
+    conn->ring_asks.left = RING_ASK_AGAIN
+                           << ri_min(conn->ring_asks.count, RING_ASK_SHIFT_MAX);
     if (conn->remote_id == 0) {
-        conn->ring_asks_left = 0;
+        conn->ring_asks.left = 0;
         ri_control_ask_later(conn); /* and asked for a ring the next time */
         return;
     }
-    ++conn->ring_asks;
+    ++conn->ring_asks.count;
     ri_control_send(conn, RI_WIRE_RING_REQ, conn->remote_id, 0);
 }
 
@@ -214,7 +218,7 @@ static void ring_life_set_tx(ri_conn_t *conn, ri_ring_life_tx_t state)
 /* Tell of the first ring of a conn here, as its messages take the fast path, which says nothing. */
 static void ring_life_tell(ri_conn_t *conn)
 {
-    ri_tell_first(conn, RI_CONN_TOLD_RING, "up to ", conn->ring_max, "ring",
+    ri_tell_first(conn, RI_CONN_TOLD_RING, "up to ", conn->ring_limits.max, "ring",
                   "the two are on one host");
 }
 
@@ -234,11 +238,12 @@ void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
         return;
     }
     ring_life_set_tx(conn, RI_RING_LIFE_TX_OPEN);
-    conn->ring_asks      = 0;
-    conn->ring_asks_left = 0;
-    conn->ring_max  = ri_min((size_t)conn->ring->max_payload, ri_config.eager_thresh);
-    conn->ring_long = ri_ring_life_long(msg->value);
-    conn->ring_long_quick = ri_ring_life_long_quick(msg->value);
+    conn->ring_asks.count          = 0;
+    conn->ring_asks.left           = 0;
+    conn->ring_limits.max          = ri_min((size_t)conn->ring->max_payload,
+                                            ri_config.eager_thresh);
+    conn->ring_limits.contig       = ri_ring_life_long(msg->value);
+    conn->ring_limits.contig_quick = ri_ring_life_long_quick(msg->value);
     ri_conn_update_fast(conn);
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, conn->id, msg->value);
     ring_life_tell(conn);

@@ -48,7 +48,7 @@ static ri_select_fetch_t fetch_facts(const ri_recv_req_t *recv, ri_stream_t *str
                                .pieces = (keys || sends) && ri_dt_fits_net(&recv->data),
                                .has_address = (recv->data.buffer != NULL),
                                .host_memory = ri_memory_of_recv_is_host(recv),
-                               .host_plane  = ri_planes_of(stream->peer->plane_ep),
+                               .host_plane  = ri_planes_of(stream->peer->local.ep),
                                .net_plane   = ri_planes_of(stream->peer->way.ep),
                                .length      = arrival->length,
                                .room        = recv->data.length};

@@ -85,7 +85,7 @@ size_t ri_peer_memory_now(const ri_peer_t *peer)
         bytes += MEMORY_OF(words);
     }
     ucs_list_for_each(stream, &peer->streams, peer_list) {
-        bytes += MEMORY_OF(stream) + MEMORY_OF(stream->exchange) +
+        bytes += MEMORY_OF(stream) + MEMORY_OF(stream->coop.exchange) +
                  ((stream->rtr.grids == NULL) ? 0 : memory_grids(RI_RING_GRANTS));
     }
     return bytes;

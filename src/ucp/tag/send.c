@@ -140,14 +140,14 @@ static int send_is_for_quick_ring(const ri_send_req_t *req)
 {
     ri_conn_t *conn = req->conn;
 
-    if (req->data.length > conn->ring_long_quick) {
+    if (req->data.length > conn->ring_limits.contig_quick) {
         return 0;
     }
     if (!ri_ring_tx_is_quick(conn->ring)) {
         ri_quick_pass_by(&conn->ring->quick);
         return 0;
     }
-    return (req->data.length <= conn->ring_long) ||
+    return (req->data.length <= conn->ring_limits.contig) ||
            ((conn->peer != NULL) && conn->peer->hint.ready &&
             (conn->peer->hint.fresh > 0));
 }
@@ -175,16 +175,17 @@ static void send_ask_ring(const ri_send_req_t *req, unsigned host_plane, int may
     ri_conn_t *conn    = req->conn;
     size_t length      = req->data.length;
     int is_quick       = send_is_for_quick_ring(req);
-    int beats_exchange = is_quick &&
-                         (length <= conn->ring_long_quick / RI_EXCHANGE_QUICK_PARTS);
-    int has_room = beats_exchange && send_has_room(req);
+    int beats_exchange = is_quick && (length <= conn->ring_limits.contig_quick /
+                                                        RI_EXCHANGE_QUICK_PARTS);
+    int has_room       = beats_exchange && send_has_room(req);
 
     *exchanges_p = may_exchange && !has_room && send_exchanges(req, host_plane);
-    if (!beats_exchange && !*exchanges_p && (is_quick || (length <= conn->ring_long))) {
+    if (!beats_exchange && !*exchanges_p &&
+        (is_quick || (length <= conn->ring_limits.contig))) {
         has_room = send_has_room(req);
     }
     *takes_p = has_room;
-    if (*takes_p && (length > conn->ring_long)) {
+    if (*takes_p && (length > conn->ring_limits.contig)) {
         --conn->peer->hint.fresh;
     }
 }
@@ -282,7 +283,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .hybrid_away   = send_hybrid_away(req),
             .hybrid_net    = send_hybrid_net(req, pieces),
             .coop_thresh   = ri_config.coop_thresh,
-            .ring_max      = conn->ring_max,
+            .ring_max      = conn->ring_limits.max,
             .channel_max   = has_channel ? conn->channel->end - 1 : 0,
             .eager_thresh  = ri_config.eager_thresh,
             .am_inline     = ri_config.am_inline};

@@ -20,7 +20,7 @@ static unsigned coop_reads(const ri_worker_t *worker)
     unsigned reads = 1;
     ri_coop_t *coop;
 
-    ucs_list_for_each(coop, &worker->coops, list) {
+    ucs_list_for_each(coop, &worker->coop.list, list) {
         if (!coop->is_send && coop->takes) {
             return COOP_READS_SHELF;
         }
@@ -38,7 +38,7 @@ static int coop_is_turn_of_sends(ri_worker_t *worker)
 {
     unsigned reads = coop_reads(worker);
 
-    return (reads == 1) || (++worker->coop_turn % reads == 0);
+    return (reads == 1) || (++worker->coop.turn % reads == 0);
 }
 
 /* A copy has ended. Calls back. */
@@ -61,8 +61,8 @@ static unsigned coop_round(ri_worker_t *worker, int sends)
     ri_coop_t *coop;
 
     for (; (count > 0) && (worker->num_coops > 0); --count) {
-        coop = ucs_list_extract_head(&worker->coops, ri_coop_t, list);
-        ucs_list_add_tail(&worker->coops, &coop->list);
+        coop = ucs_list_extract_head(&worker->coop.list, ri_coop_t, list);
+        ucs_list_add_tail(&worker->coop.list, &coop->list);
         if (coop->is_send && !ri_coop_send_learn_target(coop)) {
             continue;
         }

@@ -48,7 +48,7 @@ void ri_coop_copy_attach(ri_coop_t *coop)
 {
     ri_worker_t *worker = coop->worker;
 
-    ucs_list_add_tail(&worker->coops, &coop->list);
+    ucs_list_add_tail(&worker->coop.list, &coop->list);
     ++worker->num_coops;
     worker->attention = 1;
 }
@@ -82,7 +82,7 @@ static ucs_status_t coop_read(ri_coop_t *coop, ri_plane_ep_t *ep, ri_transfer_t 
 static ucs_status_t coop_move(ri_coop_t *coop, const ri_slot_part_t *part)
 {
     ri_peer_t *peer         = ri_coop_side_peer(coop);
-    ri_plane_ep_t *ep       = (peer != NULL) ? peer->plane_ep : NULL;
+    ri_plane_ep_t *ep       = (peer != NULL) ? peer->local.ep : NULL;
     ri_transfer_t transfer  = {.local      = &coop->memory,
                                .num_local  = 1,
                                .remote     = coop->segments,

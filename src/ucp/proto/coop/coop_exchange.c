@@ -33,12 +33,13 @@ int ri_coop_exchange_use(ri_coop_t *coop)
     if (ri_coop_side_has_runs(coop) || !ri_exchange_also_sends(stream->peer)) {
         return 0;
     }
-    if (stream->exchange == NULL) {
-        stream->exchange = exchange_ways_new(); /* without memory for them, it reads */
+    if (stream->coop.exchange == NULL) {
+        stream->coop.exchange =
+                exchange_ways_new(); /* without memory for them, it reads */
     }
     coop->exchanged = 1;
-    coop->by_writer = (stream->exchange != NULL) &&
-                      (ri_coop_ways_of(stream->exchange, coop->memory.length) ==
+    coop->by_writer = (stream->coop.exchange != NULL) &&
+                      (ri_coop_ways_of(stream->coop.exchange, coop->memory.length) ==
                        EXCHANGE_WRITE);
     coop->matched_at = ri_ticks();
     atomic_store_explicit(&coop->slot->way,
@@ -50,7 +51,7 @@ int ri_coop_exchange_use(ri_coop_t *coop)
 
 void ri_coop_exchange_leave(ri_coop_t *coop, int is_done)
 {
-    ri_coop_ways_t *ways = coop->stream->exchange;
+    ri_coop_ways_t *ways = coop->stream->coop.exchange;
 
     if (ways == NULL) {
         return;
@@ -66,7 +67,7 @@ void ri_coop_exchange_leave(ri_coop_t *coop, int is_done)
 
 static void exchange_stream_freed(ri_stream_t *stream)
 {
-    free(stream->exchange);
+    free(stream->coop.exchange);
 }
 
 const ri_module_t ri_module_coop_exchange = {.name         = "coop_exchange",

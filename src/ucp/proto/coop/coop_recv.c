@@ -38,7 +38,7 @@ static void coop_free_recv(ri_coop_t *coop, int is_done)
 
     ri_coop_exchange_leave(coop, is_done);
     ri_coop_shelf_leave(coop, is_done);
-    --coop->stream->num_coops;
+    --coop->stream->coop.num;
     if ((ring != NULL) && (ring != &coop_ring_kept) && (--ring->users == 0)) {
         ri_ring_rx_close(&ring->ring);
         free(ring);
@@ -142,7 +142,7 @@ static ri_coop_t *coop_new_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32
         coop->num_segments   = rts->num_segments;
         memcpy(coop->segments, rts->segments,
                rts->num_segments * sizeof(rts->segments[0]));
-        ++stream->num_coops;
+        ++stream->coop.num;
         ri_coop_copy_attach(coop);
         if (ri_coop_exchange_use(coop)) {
             ri_coop_shelf_pass(stream);
@@ -273,7 +273,7 @@ static ri_coop_t *coop_of_slot(const ri_stream_t *stream, const ri_ring_slot_t *
 {
     ri_coop_t *coop;
 
-    ucs_list_for_each(coop, &stream->worker->coops, list) {
+    ucs_list_for_each(coop, &stream->worker->coop.list, list) {
         if (coop->slot == slot) {
             return coop;
         }
@@ -332,7 +332,7 @@ static void coop_unmap(ri_stream_t *stream)
 
     ri_coop_recv_close_slots(stream);
     ri_coop_shelf_drop(stream);
-    if (stream->num_coops == 0) {
+    if (stream->coop.num == 0) {
         ri_ring_rx_close(stream->ring);
         return;
     }
@@ -342,7 +342,7 @@ static void coop_unmap(ri_stream_t *stream)
         ring->ring  = *stream->ring;
         ring->users = 0;
     }
-    ucs_list_for_each(coop, &stream->worker->coops, list) {
+    ucs_list_for_each(coop, &stream->worker->coop.list, list) {
         if (!coop->is_send && (coop->stream == stream) && (coop->ring == NULL)) {
             coop_stop_recv(coop);
             if (ring != NULL) {
@@ -363,7 +363,7 @@ static ri_coop_t *coop_find_recv(ri_worker_t *worker)
 {
     ri_coop_t *coop;
 
-    ucs_list_for_each(coop, &worker->coops, list) {
+    ucs_list_for_each(coop, &worker->coop.list, list) {
         if (!coop->is_send) {
             return coop;
         }
@@ -374,7 +374,7 @@ static ri_coop_t *coop_find_recv(ri_worker_t *worker)
 /* The copies of both sides. */
 static ucs_status_t coop_worker_made(ri_worker_t *worker)
 {
-    ucs_list_head_init(&worker->coops);
+    ucs_list_head_init(&worker->coop.list);
     return UCS_OK;
 }
 
@@ -386,7 +386,7 @@ static void coop_worker_says(ri_worker_t *worker)
     ri_coop_t *coop;
 
     /* Before the first one is waited for: no sender begins with another part. */
-    ucs_list_for_each(coop, &worker->coops, list) {
+    ucs_list_for_each(coop, &worker->coop.list, list) {
         if (!coop->is_send) {
             coop_stop_recv(coop);
         }
@@ -416,7 +416,7 @@ static void coop_stream_breaks(ri_stream_t *stream)
 
 static int coop_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)
 {
-    return (need != RI_STREAM_NEED_PEER) && (stream->num_coops > 0);
+    return (need != RI_STREAM_NEED_PEER) && (stream->coop.num > 0);
 }
 
 const ri_module_t ri_module_coop_recv = {.name             = "coop_recv",

@@ -232,7 +232,7 @@ ri_coop_t *ri_coop_send_of(const ri_send_req_t *req)
 /* @return The next copy of a conn's sends, or the first one; NULL: there is none. */
 static ri_coop_t *coop_next_send(const ri_conn_t *conn, ri_coop_t *after)
 {
-    ucs_list_link_t *head = &conn->worker->coops;
+    ucs_list_link_t *head = &conn->worker->coop.list;
     ucs_list_link_t *at   = (after != NULL) ? after->list.next : head->next;
     ri_coop_t *coop;
 

@@ -62,7 +62,7 @@ static ri_coop_shelf_t *shelf_new(ri_stream_t *stream)
     if (shelf == NULL) {
         return NULL;
     }
-    if (ri_shelf_create(&shelf->rx, ri_config.shelf_size, stream->ring_cookie) !=
+    if (ri_shelf_create(&shelf->rx, ri_config.shelf_size, stream->ring_life.cookie) !=
         UCS_OK) {
         ri_debug("no shelf of %zu bytes: %s%s", ri_config.shelf_size, strerror(errno),
                  ri_ring_remedy(errno));
@@ -82,17 +82,17 @@ static void shelf_consider(ri_stream_t *stream)
     ri_ring_control_t *control = stream->ring->control;
     ri_worker_t *worker        = stream->worker;
 
-    if (++stream->copies < SHELF_AFTER) {
+    if (++stream->coop.copies < SHELF_AFTER) {
         return;
     }
-    stream->copies = 0; /* as many again until the next try */
+    stream->coop.copies = 0; /* as many again until the next try */
     if (worker->rings.num_shelves >= ri_config.shelf_peers) {
         return;
     }
-    stream->shelf = shelf_new(stream);
-    if (stream->shelf != NULL) {
+    stream->coop.shelf = shelf_new(stream);
+    if (stream->coop.shelf != NULL) {
         control->shelf_size = ri_config.shelf_size;
-        atomic_store_explicit(&control->shelf_fd, stream->shelf->rx.fd + 1,
+        atomic_store_explicit(&control->shelf_fd, stream->coop.shelf->rx.fd + 1,
                               memory_order_release);
     }
 }
@@ -104,7 +104,7 @@ static int shelf_is_shared(ri_stream_t *stream)
                                           memory_order_acquire);
 
     if (state != RI_RING_SHELF_UNSEEN) {
-        ri_shelf_rx_mapped(&stream->shelf->rx);
+        ri_shelf_rx_mapped(&stream->coop.shelf->rx);
     }
     return state != RI_RING_SHELF_REFUSED;
 }
@@ -114,10 +114,10 @@ int ri_coop_shelf_is_there(ri_stream_t *stream)
     if (ri_config.shelf_peers == 0) {
         return 0;
     }
-    if (stream->shelf == NULL) {
+    if (stream->coop.shelf == NULL) {
         shelf_consider(stream);
     }
-    return (stream->shelf != NULL) && shelf_is_shared(stream);
+    return (stream->coop.shelf != NULL) && shelf_is_shared(stream);
 }
 
 void ri_coop_shelf_use(ri_coop_t *coop)
@@ -130,8 +130,8 @@ void ri_coop_shelf_use(ri_coop_t *coop)
     if (has_choice && !ri_coop_shelf_is_there(stream)) {
         return;
     }
-    stream->shelf->ways.disturbed |= !has_choice;
-    coop->shelf = stream->shelf;
+    stream->coop.shelf->ways.disturbed |= !has_choice;
+    coop->shelf = stream->coop.shelf;
     ++coop->shelf->users;
     coop->matched_at = ri_ticks();
     if (has_choice) {
@@ -146,8 +146,8 @@ void ri_coop_shelf_use(ri_coop_t *coop)
 
 void ri_coop_shelf_pass(ri_stream_t *stream)
 {
-    if (stream->shelf != NULL) {
-        stream->shelf->ways.disturbed = 1;
+    if (stream->coop.shelf != NULL) {
+        stream->coop.shelf->ways.disturbed = 1;
     }
 }
 
@@ -168,10 +168,10 @@ void ri_coop_shelf_leave(ri_coop_t *coop, int is_done)
 
 void ri_coop_shelf_drop(ri_stream_t *stream)
 {
-    if (stream->shelf != NULL) {
-        shelf_release(stream->shelf);
-        stream->shelf  = NULL;
-        stream->copies = 0;
+    if (stream->coop.shelf != NULL) {
+        shelf_release(stream->coop.shelf);
+        stream->coop.shelf  = NULL;
+        stream->coop.copies = 0;
     }
 }
 
@@ -190,7 +190,7 @@ static ri_coop_t *shelf_copy_of(const ri_shelf_part_t *part, ri_coop_t *coop)
     if (shelf_part_is_of(part, coop)) {
         return coop;
     }
-    ucs_list_for_each(other, &coop->worker->coops, list) {
+    ucs_list_for_each(other, &coop->worker->coop.list, list) {
         if (other->takes && (other->shelf == coop->shelf) &&
             shelf_part_is_of(part, other)) {
             return other;

@@ -28,7 +28,7 @@ typedef struct read_part {
 static ucs_status_t read_part(const ri_peer_t *peer, ri_transfer_t *transfer,
                               const read_part_t *part)
 {
-    if (peer->plane_ep == NULL) {
+    if (peer->local.ep == NULL) {
         return UCS_ERR_UNREACHABLE;
     }
     part->segments[0].address -= transfer->offset;
@@ -36,7 +36,7 @@ static ucs_status_t read_part(const ri_peer_t *peer, ri_transfer_t *transfer,
     transfer->local     = part->segments;
     transfer->num_local = part->count;
     transfer->length    = part->length;
-    return peer->plane_ep->plane->ops->read(peer->plane_ep, transfer);
+    return peer->local.ep->plane->ops->read(peer->local.ep, transfer);
 }
 
 /* Read generic data straight into its runs. @return What the plane returns. */

@@ -88,7 +88,7 @@ static ucs_status_t get_read_bounced(ri_recv_req_t *recv, ri_plane_ep_t *ep,
 static ucs_status_t get_read(ri_recv_req_t *recv, ri_peer_t *peer, get_how_t how,
                              ri_transfer_t *transfer, ucs_status_t *place_status)
 {
-    ri_plane_ep_t *ep = peer->plane_ep;
+    ri_plane_ep_t *ep = peer->local.ep;
 
     if ((how == GET_NOT) || (ep == NULL)) {
         return UCS_ERR_UNSUPPORTED;

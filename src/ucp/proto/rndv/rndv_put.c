@@ -65,7 +65,7 @@ static ucs_status_t put_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
 static ucs_status_t put_write(ri_send_req_t *req, uint64_t address)
 {
     ri_conn_t *conn   = req->conn;
-    ri_plane_ep_t *ep = (conn->peer != NULL) ? conn->peer->plane_ep : NULL;
+    ri_plane_ep_t *ep = (conn->peer != NULL) ? conn->peer->local.ep : NULL;
 
     if ((ep == NULL) || !(conn->flags & RI_CONN_PLANE_WRITE)) {
         return UCS_ERR_UNREACHABLE;

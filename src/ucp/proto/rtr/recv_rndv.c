@@ -68,7 +68,7 @@ static ucs_status_t recv_rndv_write(const ri_send_req_t *req, ri_plane_ep_t *ep,
 static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     ri_conn_t *conn     = req->conn;
-    ucs_status_t status = recv_rndv_write(req, conn->peer->plane_ep, rtr);
+    ucs_status_t status = recv_rndv_write(req, conn->peer->local.ep, rtr);
 
     if (status == UCS_OK) {
         ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
@@ -84,7 +84,7 @@ static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
 /* Write the data of a send where an RTR says. @return Whether that was done. */
 static int recv_rndv_use(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    return (req->conn->peer->plane_ep != NULL) && ri_rtr_use(rtr) &&
+    return (req->conn->peer->local.ep != NULL) && ri_rtr_use(rtr) &&
            (recv_rndv_put(req, rtr) == UCS_OK);
 }
 
@@ -126,7 +126,7 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
         (req->wire_type != RI_WIRE_RTS) || !(req->waiting & RI_SEND_WAIT_MATCH) ||
         (req->waiting & RI_SEND_WAIT_RING) || (req->data.length > rtr->length) ||
         !ri_dt_fits(&req->data) || (conn->peer == NULL) ||
-        (conn->peer->plane_ep == NULL)) {
+        (conn->peer->local.ep == NULL)) {
         return;
     }
     if (ri_coop_send_of(req) != NULL) {

@@ -94,7 +94,7 @@ static int rtr_is_out_to_other(const ri_recv_req_t *recv, const ri_stream_t *str
  * to it nobody can tell whether the sender is still there. */
 static int rtr_has_grants(const ri_stream_t *stream)
 {
-    return stream->plane_write && (stream->peer->plane_ep != NULL);
+    return stream->plane_write && (stream->peer->local.ep != NULL);
 }
 
 /* Whether RTRs to a sender can be withdrawn without asking it. */

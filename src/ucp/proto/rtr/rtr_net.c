@@ -54,7 +54,7 @@ int ri_rtr_net_is_possible(const ri_stream_t *stream)
     const ri_peer_t *peer = stream->peer;
 
     /* Who sleeps while RTRs are out is not woken by what they bring. */
-    return stream->way_write && (peer->plane_ep == NULL) &&
+    return stream->way_write && (peer->local.ep == NULL) &&
            (ri_way_that(peer, RI_PLANE_NOTIFY) != NULL) &&
            (peer->way.ep->notifications >= RI_WIRE_RTR_ENTRIES) &&
            (ri_config.rtr != UCS_NO) &&

@@ -296,7 +296,7 @@ protected:
     void ask_for_plane_again()
     {
         m_conn->flags |= RI_CONN_PLANE_READ;
-        if (stream()->peer->plane_ep == nullptr) {
+        if (stream()->peer->local.ep == nullptr) {
             m_conn->flags &= ~RI_CONN_PLANE_ASKED;
             ri_planes_ask(m_conn);
             pump();

@@ -42,15 +42,15 @@ TEST_F(test_peer_name, all_forms)
     EXPECT_EQ("rank 65534", name(n, conn->peer));
 
     /* Of this host: the process is known */
-    n.worker()->process.host = 77;
-    conn->peer->process      = {77, 88, 99};
+    n.worker()->process.host  = 77;
+    conn->peer->local.process = {77, 88, 99};
     EXPECT_EQ("rank 65534 on this host", name(n, conn->peer));
     EXPECT_EQ("rank 65534", short_name(conn->peer));
     conn->peer->rank = 0;
     EXPECT_EQ("worker 0xfedcba9876543210 on this host", name(n, conn->peer));
     EXPECT_EQ("worker 0xfedcba9876543210", short_name(conn->peer));
     EXPECT_EQ("a peer that is not known yet", short_name(nullptr));
-    conn->peer->process = {};
+    conn->peer->local.process = {};
 }
 
 } // namespace

@@ -30,17 +30,17 @@ TEST(test_stream_ring, end)
     ri_stream_t stream = {};
 
     ri_stream_ring_end(&stream); /* there is none */
-    EXPECT_EQ(RI_STREAM_RING_NONE, stream.ring_state);
-    stream.ring = &stream.ring_memory;
+    EXPECT_EQ(RI_STREAM_RING_NONE, stream.ring_life.state);
+    stream.ring = &stream.ring_life.memory;
     ri_stream_ring_set_state(&stream, RI_STREAM_RING_OPEN);
     for (int i = 0; i < 2; ++i) { /* by several who do not know of each other */
         ri_stream_ring_end(&stream);
-        EXPECT_EQ(RI_STREAM_RING_DEAD, stream.ring_state);
+        EXPECT_EQ(RI_STREAM_RING_DEAD, stream.ring_life.state);
     }
     stream.ring = nullptr;
     ri_stream_ring_set_state(&stream, RI_STREAM_RING_NONE);
     ri_stream_ring_end(&stream);
-    EXPECT_EQ(RI_STREAM_RING_NONE, stream.ring_state);
+    EXPECT_EQ(RI_STREAM_RING_NONE, stream.ring_life.state);
 }
 
 } // namespace

@@ -209,7 +209,7 @@ TEST_F(test_gone, receive_that_waits)
 
     m_b->progress();
     EXPECT_FALSE(r->done);
-    EXPECT_EQ(nullptr, stream()->peer->plane_ep);
+    EXPECT_EQ(nullptr, stream()->peer->local.ep);
     m_b_plane->gone = true;
     ri_gone_check(m_b->worker());
     EXPECT_FALSE(r->done);

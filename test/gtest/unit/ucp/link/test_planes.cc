@@ -124,7 +124,7 @@ TEST_F(test_planes, req)
         EXPECT_EQ(1u, m_plane->connects);
         EXPECT_EQ(bytes(8, 5), m_plane->last_address);
     }
-    ASSERT_NE(nullptr, stream()->peer->plane_ep);
+    ASSERT_NE(nullptr, stream()->peer->local.ep);
 
     /* Another address of the same worker is not looked at */
     m_node->deliver(plane_req(stream(), bytes(8, 6)));
@@ -150,7 +150,7 @@ TEST_F(test_planes, req_that_is_refused)
     m_node->deliver(other_plane);
     EXPECT_EQ(0u, m_ep->take(RI_WIRE_PLANE_ACK).parse().value);
     EXPECT_EQ(0u, m_plane->connects);
-    EXPECT_EQ(nullptr, stream()->peer->plane_ep);
+    EXPECT_EQ(nullptr, stream()->peer->local.ep);
     EXPECT_EQ(3u, m_node->counters().planes_refused);
 
     /* What failed may be asked once more */
@@ -214,7 +214,7 @@ TEST_F(test_planes, failed_once)
     m_node->deliver(plane_req(stream()));
     ri_local_fail(worker(), stream()->peer);
     ri_local_fail(worker(), stream()->peer);
-    EXPECT_EQ(nullptr, stream()->peer->plane_ep);
+    EXPECT_EQ(nullptr, stream()->peer->local.ep);
     EXPECT_EQ(1u, m_node->counters().planes_failed);
     EXPECT_EQ(0u, m_plane->disconnects) << "it still tells whether the process exists";
     EXPECT_FALSE(ri_local_is_gone(stream()->peer));
@@ -295,7 +295,7 @@ TEST_F(test_planes_early, found_with_the_ring)
     for (ri_conn_t *conn : {m_conn, m_back}) {
         EXPECT_TRUE(conn->flags & RI_CONN_PLANE_READ);
         EXPECT_TRUE(conn->flags & RI_CONN_PLANE_WRITE);
-        EXPECT_NE(nullptr, peer(conn)->plane_ep);
+        EXPECT_NE(nullptr, peer(conn)->local.ep);
         EXPECT_EQ(nullptr, conn->rtr.table)
                 << "of no use to short messages, and not for nothing";
     }
@@ -325,9 +325,9 @@ TEST_F(test_planes_early, not_asked_without_a_ring)
     have_processes();
     talk();
     ASSERT_EQ(nullptr, m_conn->ring);
-    EXPECT_EQ(nullptr, peer(m_conn)->plane_ep);
+    EXPECT_EQ(nullptr, peer(m_conn)->local.ep);
     EXPECT_FALSE(m_conn->flags & RI_CONN_PLANE_ASKED);
-    EXPECT_EQ(0u, peer(m_conn)->process.host);
+    EXPECT_EQ(0u, peer(m_conn)->local.process.host);
 }
 
 /* Both sides ask before either has got the other's question. */
@@ -344,7 +344,7 @@ TEST_F(test_planes_early, both_ask_at_once)
     for (ri_conn_t *conn : {m_conn, m_back}) {
         EXPECT_TRUE(conn->flags & RI_CONN_PLANE_READ);
         EXPECT_TRUE(conn->flags & RI_CONN_PLANE_WRITE);
-        EXPECT_NE(nullptr, peer(conn)->plane_ep);
+        EXPECT_NE(nullptr, peer(conn)->local.ep);
         ri_planes_find(conn);
     }
     EXPECT_FALSE(is_any_sent()) << "once";
@@ -361,13 +361,13 @@ TEST_F(test_planes_early, process)
     talk();
     ASSERT_NE(nullptr, m_conn->ring);
     for (ri_conn_t *conn : {m_conn, m_back}) {
-        EXPECT_EQ(nullptr, peer(conn)->plane_ep);
-        EXPECT_EQ((uint32_t)getpid(), peer(conn)->process.pid);
+        EXPECT_EQ(nullptr, peer(conn)->local.ep);
+        EXPECT_EQ((uint32_t)getpid(), peer(conn)->local.process.pid);
         EXPECT_FALSE(ri_local_is_gone(peer(conn)));
         EXPECT_FALSE(conn->flags & (RI_CONN_PLANE_READ | RI_CONN_PLANE_WRITE));
-        peer(conn)->process.start ^= 1;
+        peer(conn)->local.process.start ^= 1;
         EXPECT_TRUE(ri_local_is_gone(peer(conn))) << "another process has its number";
-        peer(conn)->process.start ^= 1;
+        peer(conn)->local.process.start ^= 1;
     }
     EXPECT_EQ(0u, m_a->counters().planes_refused + m_b->counters().planes_refused);
 }
@@ -392,14 +392,14 @@ TEST_F(test_planes_early, process_that_is_none)
     msg.plane           = RI_WIRE_PLANE_PROCESS;
     auto ask            = [&](const ri_host_process_t &process, size_t length) {
         msg.address.assign((const uint8_t *)&process, (const uint8_t *)(&process + 1));
-        msg.address_length         = length;
-        stream->peer->process.host = 0;
+        msg.address_length               = length;
+        stream->peer->local.process.host = 0;
         m_b->deliver(msg);
         return m_ba->take(RI_WIRE_PLANE_ACK).parse();
     };
     for (const ri_host_process_t &process : bad) {
         EXPECT_EQ(0u, ask(process, sizeof(process)).value);
-        EXPECT_EQ(0u, stream->peer->process.host);
+        EXPECT_EQ(0u, stream->peer->local.process.host);
         EXPECT_FALSE(ri_local_is_gone(stream->peer));
     }
     /* One that has ended meanwhile is remembered: it is waited for in vain. But not of a host with
@@ -409,14 +409,14 @@ TEST_F(test_planes_early, process_that_is_none)
     ended.host ^= 1ul << 63;
     EXPECT_EQ(0u, ask(ended, sizeof(ended)).value);
     EXPECT_FALSE(ri_local_is_gone(stream->peer));
-    EXPECT_EQ(0u, stream->peer->process.host);
+    EXPECT_EQ(0u, stream->peer->local.process.host);
     ended.host = own.host;
     EXPECT_EQ(0u, ask(ended, sizeof(ended)).value);
     EXPECT_TRUE(ri_local_is_gone(stream->peer));
     EXPECT_EQ(0u, ask(own, sizeof(own) - 1).value);
     EXPECT_EQ(0u, ask(own, 0).value);
     EXPECT_EQ(0u, ask(own, 255).value);
-    EXPECT_EQ(0u, stream->peer->process.host);
+    EXPECT_EQ(0u, stream->peer->local.process.host);
     ri_wire_msg_t ack = ask(own, sizeof(own));
     EXPECT_EQ(1u, ack.value);
     EXPECT_EQ(RI_WIRE_PLANE_PROCESS, ack.plane);
@@ -425,7 +425,7 @@ TEST_F(test_planes_early, process_that_is_none)
     /* A peer that cannot be reached says who it is, too. */
     msg.plane = RI_WIRE_PLANE_CMA;
     EXPECT_EQ(0u, ask(own, sizeof(own)).value);
-    EXPECT_EQ(own.host, stream->peer->process.host);
+    EXPECT_EQ(own.host, stream->peer->local.process.host);
 }
 
 /* Answers to what was not asked. */
@@ -444,7 +444,7 @@ TEST_F(test_planes_early, process_ack)
     msg.address_length = sizeof(own);
     m_a->deliver(msg);
     EXPECT_EQ(1u, m_a->counters().rx_stale);
-    EXPECT_EQ(0u, peer(m_conn)->process.host);
+    EXPECT_EQ(0u, peer(m_conn)->local.process.host);
     ri_planes_find(m_conn);
     EXPECT_EQ(1u, requests().size());
     msg.plane = RI_WIRE_PLANE_CMA;
@@ -454,7 +454,7 @@ TEST_F(test_planes_early, process_ack)
     msg.plane = RI_WIRE_PLANE_PROCESS;
     for (unsigned i = 0; i < 2; ++i) { /* repeated */
         m_a->deliver(msg);
-        EXPECT_EQ(own.pid, peer(m_conn)->process.pid);
+        EXPECT_EQ(own.pid, peer(m_conn)->local.process.pid);
     }
     EXPECT_EQ(2u, m_a->counters().rx_stale);
     EXPECT_FALSE(m_conn->flags & (RI_CONN_PLANE_READ | RI_CONN_PLANE_WRITE));

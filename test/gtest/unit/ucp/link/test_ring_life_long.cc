@@ -163,7 +163,7 @@ TEST_F(test_ring_life_long, quick_is_not_less)
 
         conn(b, a);
         exchange(a, b, 10);
-        EXPECT_EQ((quick > TAKEN / 2) ? quick : 0, conn(a, b)->ring_long_quick);
+        EXPECT_EQ((quick > TAKEN / 2) ? quick : 0, conn(a, b)->ring_limits.contig_quick);
         for (size_t length : {TAKEN / 2, TAKEN / 2 + 1}) {
             conn(a, b)->peer->hint.ready = 1;
             conn(a, b)->peer->hint.fresh = 1;

@@ -133,7 +133,7 @@ protected:
     {
         EXPECT_EQ(0u, m_a->worker()->num_coops);
         EXPECT_EQ(0u, m_b->worker()->num_coops);
-        EXPECT_EQ(0u, stream()->num_coops);
+        EXPECT_EQ(0u, stream()->coop.num);
         EXPECT_EQ(0u, m_conn->coop.slots);
         EXPECT_EQ(0, ri_coop_send_is_unread(m_conn));
         if (m_conn->ring != nullptr) {

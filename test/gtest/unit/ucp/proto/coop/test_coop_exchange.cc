@@ -99,10 +99,10 @@ protected:
     {
         ri_stream_t *s = stream();
 
-        if (s->exchange == nullptr) {
-            s->exchange = (ri_coop_ways_t *)calloc(1, sizeof(*s->exchange));
+        if (s->coop.exchange == nullptr) {
+            s->coop.exchange = (ri_coop_ways_t *)calloc(1, sizeof(*s->coop.exchange));
         }
-        for (ri_coop_lane_t &lane : s->exchange->lanes) {
+        for (ri_coop_lane_t &lane : s->coop.exchange->lanes) {
             lane       = {};
             lane.way   = by_writer;
             lane.tries = 1000000;
@@ -370,7 +370,7 @@ TEST_F(test_coop_exchange, sends_that_end_early)
     const size_t length = 20000;
     bytes data          = pattern(1, length);
 
-    m_conn->ring_long = length;
+    m_conn->ring_limits.contig = length;
     expect_exchange(m_conn->peer);
     for (uint32_t flag : {0u, (uint32_t)UCP_OP_ATTR_FLAG_FAST_CMPL,
                           (uint32_t)UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL}) {
@@ -400,7 +400,7 @@ TEST_F(test_coop_exchange, both_send_first)
     m_b->send(m_back, bytes(8), OTHER);
     pump();
     ASSERT_TRUE(m_posted->done);
-    m_conn->ring_long = m_back->ring_long = length;
+    m_conn->ring_limits.contig = m_back->ring_limits.contig = length;
     expect_exchange(m_conn->peer);
     expect_exchange(m_back->peer);
     send_ptr s_b = m_b->send(m_back, back, 5), s_a = m_a->send(m_conn, there, 5);
@@ -422,7 +422,7 @@ TEST_F(test_coop_exchange, a_message_in_the_ring_tells)
     ri_stream_t *from_b = ri_stream_find(m_a->worker(), m_b->uid(), m_back->id);
 
     ASSERT_NE(nullptr, from_b);
-    m_back->ring_long = 20000;
+    m_back->ring_limits.contig = 20000;
     EXPECT_FALSE(ri_ring_in_has_long_message(from_b));
     for (bool behind : {false, true}) {
         for (size_t length : {size_t(8), size_t(2048), limit, limit + 1, LENGTH}) {
@@ -455,7 +455,7 @@ TEST_F(test_coop_exchange, a_quick_ring_is_better)
 {
     const size_t length = 20000;
 
-    m_conn->ring_long = length - 1;
+    m_conn->ring_limits.contig = length - 1;
     for (bool quick : {false, true}) {
         for (size_t most : {2 * length - 1, 2 * length}) {
             bytes data     = pattern(most, length);
@@ -463,12 +463,12 @@ TEST_F(test_coop_exchange, a_quick_ring_is_better)
             bool by_ring   = quick && (most == 2 * length);
 
             expect_exchange(m_conn->peer);
-            m_conn->ring_long_quick  = most;
-            m_conn->peer->hint.ready = 1;
-            m_conn->peer->hint.fresh = 1;
-            ri_quick_rate            = quick ? 1e-9 : 0;
-            send_ptr s               = m_a->send(m_conn, data, 5);
-            recv_ptr r               = m_b->recv(5, ~0ul, length);
+            m_conn->ring_limits.contig_quick = most;
+            m_conn->peer->hint.ready         = 1;
+            m_conn->peer->hint.fresh         = 1;
+            ri_quick_rate                    = quick ? 1e-9 : 0;
+            send_ptr s                       = m_a->send(m_conn, data, 5);
+            recv_ptr r                       = m_b->recv(5, ~0ul, length);
             pump();
             check(r, data);
             check(s);
@@ -510,7 +510,7 @@ TEST_F(test_coop_exchange, peer_says_whether_it_asks_soon)
 
     m_b->worker()->rings.crowd = m_a->worker()->rings.crowd =
             0; /* no exchange of this length */
-    m_back->ring_long = m_conn->ring_long = length;
+    m_back->ring_limits.contig = m_conn->ring_limits.contig = length;
     for (bool soon : {true, false, true}) {
         for (unsigned i = 0; i < 4; ++i) {
             send_ptr s = m_a->send(m_conn, bytes(length), 5);

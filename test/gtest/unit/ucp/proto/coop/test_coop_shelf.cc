@@ -178,7 +178,7 @@ TEST_F(test_coop_shelf, goes_with_the_ring)
     pump();
     EXPECT_EQ(nullptr, m_conn->ring);
     EXPECT_FALSE(ri_shelf_tx_is_open(&shelf()));
-    EXPECT_EQ(nullptr, stream()->shelf);
+    EXPECT_EQ(nullptr, stream()->coop.shelf);
     EXPECT_EQ(0u, m_b->worker()->rings.num_shelves);
 }
 

@@ -244,7 +244,7 @@ TEST_F(test_rndv_get, absurd_addresses)
                                                             req.address.data());
     req.id             = stream()->id;
     m_b->deliver(req);
-    ASSERT_NE(nullptr, stream()->peer->plane_ep);
+    ASSERT_NE(nullptr, stream()->peer->local.ep);
 
     for (uint64_t address : {0ul, 1ul, ~0ul, ~0ul << 12, 1ul << 63, (1ul << 47) - 8}) {
         memory to(CONTIG, 1000);
@@ -294,7 +294,7 @@ TEST_F(test_rndv_get, device_memory_of_the_receiver)
         }
     }
     EXPECT_EQ(0u, m_b_plane->reads);
-    EXPECT_NE(nullptr, stream()->peer->plane_ep); /* it is not the plane's fault */
+    EXPECT_NE(nullptr, stream()->peer->local.ep); /* it is not the plane's fault */
     EXPECT_EQ(0u, m_b->counters().planes_failed);
 
     m_conn->flags |= RI_CONN_PLANE_READ;

@@ -119,7 +119,7 @@ TEST_F(test_rtr_meet, crosses_rts_before_messages_that_wait_for_room)
     std::vector<recv_ptr> fill;
 
     for (; ucs_list_is_empty(&m_conn->pending); fill.push_back(nullptr)) {
-        m_a->send(m_conn, bytes(m_conn->ring_max), 7);
+        m_a->send(m_conn, bytes(m_conn->ring_limits.max), 7);
     }
     m_a->progress();
     EXPECT_FALSE(ucs_list_is_empty(&m_conn->pending));
@@ -127,7 +127,7 @@ TEST_F(test_rtr_meet, crosses_rts_before_messages_that_wait_for_room)
     EXPECT_EQ(RI_RING_GRANT_WRITTEN, state(second));
     cancel_in_vain(first);
     for (recv_ptr &r : fill) {
-        r = m_b->recv(7, ALL, m_conn->ring_max);
+        r = m_b->recv(7, ALL, m_conn->ring_limits.max);
     }
     progress_both(fill.size());
     pump();
