@@ -57,7 +57,7 @@ typedef enum ri_stream_need {
  *                 all unfinished sends                                                   x
  *   rndv          sends whose memory the peer may need                     x     x
  *   coop_send     slots of sends that are complete, and not read yet             x
- *   hybrid        buffers of the pool with its messages                          x       x
+ *   pool_send     buffers of the pool with its messages                          x       x
  *                 ... of them, those that are being written                x
  *                 ... those for which UCP had no memory                          x
  *   channel_send  records that are not acknowledged                                      x

@@ -17,14 +17,14 @@
 #include "../link/channel_life.h"
 #include "../link/ring_life.h"
 #include "../proto/eager/frag.h"
-#include "../proto/pool/hybrid.h"
+#include "../proto/pool/pool_send.h"
 #include "../proto/rndv/am_rndv.h"
 #include "../proto/rndv/rndv.h"
 #include "../proto/rndv/rndv_put.h"
 #include "../proto/rndv/rndv_ud.h"
-#include "../proto/rtr/recv_rndv.h"
-#include "../proto/rtr/recv_net.h"
-#include "../proto/rtr/recv_ud.h"
+#include "../proto/rtr/rtr_send_host.h"
+#include "../proto/rtr/rtr_send_net.h"
+#include "../proto/rtr/rtr_send_ud.h"
 #include "../proto/rtr/rtr_revoke.h"
 #include "../proto/rtr/rtr_ud.h"
 #include "../proto/rtr/rtr_used.h"
@@ -289,7 +289,8 @@ static int handle_release_record(ri_stream_t *stream, const ri_ring_record_t *re
     }
     memcpy(ids, record->payload, length);
     ++stream->worker->counters.rx_control;
-    ri_hybrid_released(stream->worker, stream->peer->uid, ids, length / sizeof(ids[0]));
+    ri_pool_send_released(stream->worker, stream->peer->uid, ids,
+                          length / sizeof(ids[0]));
     return 1;
 }
 
@@ -318,14 +319,14 @@ static ucs_status_t handle_rtr_from_am(ri_worker_t *worker, ri_stream_t *stream,
 
 static void handle_rtr(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
-    ri_recv_net_handle_rtr(conn, msg);
+    ri_rtr_send_net_handle_rtr(conn, msg);
 }
 
 /* In a ring an RTR has another form, and names a grant of that ring. */
 static int handle_rtr_record(ri_stream_t *stream, const ri_ring_record_t *record,
                              uint8_t type, uint32_t length)
 {
-    return ri_recv_rndv_receive(stream, record, length);
+    return ri_rtr_send_host_receive(stream, record, length);
 }
 
 /* EAGER in rings, and EAGER and EAGER_SYNC in channels never get here: see ring_in.c and
@@ -345,7 +346,7 @@ const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
         [RI_WIRE_POOL]       = {.from_am      = ri_sequence_in_am_rts,
                                 .from_ring    = ri_sequence_in_ring_rts,
                                 .from_channel = ri_sequence_in_channel_rts,
-                                .nacked       = ri_hybrid_handle_nack},
+                                .nacked       = ri_pool_send_handle_nack},
         [RI_WIRE_PLACED]     = {.from_am   = ri_sequence_in_am_placed,
                                 .from_ring = ri_sequence_in_ring_placed},
 
@@ -376,7 +377,7 @@ const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
         [RI_WIRE_FIN]       = {.to_conn = ri_rndv_handle_fin},
         [RI_WIRE_NACK]      = {.to_conn = handle_nack},
         [RI_WIRE_RNDV_DATA] = {.from_am = handle_rndv_data},
-        [RI_WIRE_RELEASE]   = {.to_conn   = ri_hybrid_handle_release,
+        [RI_WIRE_RELEASE]   = {.to_conn   = ri_pool_send_handle_release,
                                .from_ring = handle_release_record},
         [RI_WIRE_CTS]       = {.to_conn = ri_rndv_put_handle_cts},
         [RI_WIRE_WRITTEN]   = {.to_stream = ri_rndv_put_handle_written},
@@ -387,7 +388,7 @@ const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
                               .to_conn   = handle_rtr,
                               .from_ring = handle_rtr_record},
         [RI_WIRE_RTR_GRID] = {.from_am = handle_rtr_from_am, .to_conn = handle_rtr},
-        [RI_WIRE_RTR_UD]   = {.to_conn = ri_recv_ud_handle_rtr},
-        [RI_WIRE_REVOKE]   = {.to_conn = ri_recv_net_handle_revoke},
+        [RI_WIRE_RTR_UD]   = {.to_conn = ri_rtr_send_ud_handle_rtr},
+        [RI_WIRE_REVOKE]   = {.to_conn = ri_rtr_send_net_handle_revoke},
         [RI_WIRE_REVOKED]  = {.to_stream = ri_rtr_revoke_handle_revoked},
         [RI_WIRE_USED]     = {.to_stream = ri_rtr_used_handle}};

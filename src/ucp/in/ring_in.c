@@ -15,8 +15,8 @@
 #include "../order/assembly.h"
 #include "../order/deliver.h"
 #include "../order/deliver_known.h"
-#include "../proto/pool/hybrid.h"
-#include "../proto/rtr/recv_rndv.h"
+#include "../proto/pool/pool_send.h"
+#include "../proto/rtr/rtr_send_host.h"
 
 /* Records taken from one ring before the next ring has its turn. */
 #define RING_BATCH 16
@@ -250,7 +250,7 @@ static unsigned ring_in_poll_one(ri_worker_t *worker, ri_stream_t *stream)
             payload = ri_ring_payload(record, length);
             release = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
             if (ri_unlikely(release != 0)) {
-                ri_hybrid_released(worker, stream->peer->uid, &release, 1);
+                ri_pool_send_released(worker, stream->peer->uid, &release, 1);
             }
             if (ri_unlikely(!ri_deliver_fast(stream, type, sn, tag, payload, length))) {
                 ri_deliver_plain(stream, type, sn, tag, payload, length);
@@ -289,7 +289,7 @@ void ri_ring_in_take_rtrs(ri_stream_t *stream)
            (__atomic_load_n(&record->type, __ATOMIC_RELAXED) == RI_WIRE_RTR)) {
         length = __atomic_load_n(&record->length, __ATOMIC_RELAXED);
         lines  = ri_ring_rx_lines(stream->ring, RI_WIRE_RTR, length);
-        if ((lines == 0) || !ri_recv_rndv_receive(stream, record, length)) {
+        if ((lines == 0) || !ri_rtr_send_host_receive(stream, record, length)) {
             return; /* polling deals with it */
         }
         ring_in_note_hint(stream, record, RI_WIRE_RTR);

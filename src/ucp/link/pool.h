@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The pool of a worker: memory for messages that wait for their receiver (proto/pool/hybrid.h).
+ * The pool of a worker: memory for messages that wait for their receiver (proto/pool/pool_send.h).
  * It is bounded: who finds it used up has to do without.
  *
  * Buffers are of a few sizes, start on a page, are allocated when they are first needed and

@@ -16,7 +16,7 @@
 #include "../../ucs/rank.h"
 #include "../run/worker_life.h"
 #include "../run/worker_progress.h"
-#include "../proto/pool/hybrid.h"
+#include "../proto/pool/pool_send.h"
 #include "../link/release.h"
 
 #include <stdlib.h>

@@ -13,13 +13,13 @@
 
 /* What each way needs of a plane. RI_PLANE_INLINE is what a way needs that is there only for
  * processes of a host: memory that both see, or nothing to be registered. */
-#define NEED_COOP      (RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_INLINE)
-#define NEED_RECV_RNDV (RI_PLANE_WRITE | RI_PLANE_INLINE)
-#define NEED_NET_RNDV  (RI_PLANE_WRITE | RI_PLANE_NOTIFY)
-#define NEED_HYBRID    RI_PLANE_READ
-#define NEED_PUT       RI_PLANE_WRITE
-#define NEED_GET       RI_PLANE_READ
-#define NEED_UD        RI_PLANE_MESSAGES
+#define NEED_COOP     (RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_INLINE)
+#define NEED_RTR_HOST (RI_PLANE_WRITE | RI_PLANE_INLINE)
+#define NEED_NET_RNDV (RI_PLANE_WRITE | RI_PLANE_NOTIFY)
+#define NEED_POOL     RI_PLANE_READ
+#define NEED_PUT      RI_PLANE_WRITE
+#define NEED_GET      RI_PLANE_READ
+#define NEED_UD       RI_PLANE_MESSAGES
 
 static inline int select_can(unsigned plane, unsigned need)
 {
@@ -41,7 +41,7 @@ static int select_has_pool(const ri_select_param_t *param, unsigned plane)
 /* Within a host a copy would only delay what a receiver waits for, as it has said or its RTRs show.
  * Through a network it takes less than the exchange that it saves, and the sender, who goes on,
  * posts its next receive in time for what follows. */
-static int select_has_hybrid(const ri_select_param_t *param, unsigned plane)
+static int select_is_for_pool(const ri_select_param_t *param, unsigned plane)
 {
     return select_has_pool(param, plane) &&
            ((plane & RI_PLANE_KEYS) || (!param->awaited && !param->rtr_expected));
@@ -83,7 +83,7 @@ static int select_is_for_one(const ri_select_param_t *param)
         return param->length <= param->hybrid_thresh;
     }
     return (writes && select_may_follow(param)) ||
-           select_has_hybrid(param, param->host_plane);
+           select_is_for_pool(param, param->host_plane);
 }
 
 /* Whether a receiver that sends as well is to say in a slot who copies. Of several messages at once
@@ -120,14 +120,14 @@ static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane
     if (select_can(plane, NEED_COOP) && select_has_coop(param)) {
         /* A receive that is promised to a slot cannot do without it. */
         return (writes && param->ring_open && select_is_for_both(param)) ?
-                       RI_PROTO_RECV_COOP :
+                       RI_PROTO_RTR_COOP :
                        RI_PROTO_COOP;
     }
-    if (select_can(plane, NEED_RECV_RNDV) && writes && select_may_follow(param)) {
-        return RI_PROTO_RECV_RNDV;
+    if (select_can(plane, NEED_RTR_HOST) && writes && select_may_follow(param)) {
+        return RI_PROTO_RTR_HOST;
     }
-    if (select_can(plane, NEED_HYBRID) && select_has_hybrid(param, plane)) {
-        return RI_PROTO_HYBRID;
+    if (select_can(plane, NEED_POOL) && select_is_for_pool(param, plane)) {
+        return RI_PROTO_POOL;
     }
     /* The scheme is a wish: the other one is still better than UCP. */
     if (put && ((param->scheme == RI_SENDER_SCHEME_PUT) || !get)) {
@@ -159,10 +159,10 @@ static int select_has_net_rtr(const ri_select_param_t *param)
 static ri_proto_t select_by_net_rtr(const ri_select_param_t *param)
 {
     if (select_can(param->net_plane, NEED_UD)) {
-        return RI_PROTO_RECV_UD;
+        return RI_PROTO_RTR_UD;
     }
-    return select_has_pool(param, param->net_plane) ? RI_PROTO_RECV_HYBRID :
-                                                      RI_PROTO_RECV_NET;
+    return select_has_pool(param, param->net_plane) ? RI_PROTO_RTR_POOL :
+                                                      RI_PROTO_RTR_NET;
 }
 
 /* By the plane within the host, if it can. */

@@ -33,19 +33,19 @@ const char *ri_select_what(ri_choice_t choice)
         return "one active message of UCX";
     case RI_PROTO_EAGER_FRAGS:
         return "short active messages of UCX";
-    case RI_PROTO_HYBRID:
+    case RI_PROTO_POOL:
         return net ? "a copy to the pool, read by RDMA" :
                      "a copy to the pool, read there";
-    case RI_PROTO_RECV_RNDV:
+    case RI_PROTO_RTR_HOST:
         return "the sender writes into the receive";
-    case RI_PROTO_RECV_NET:
+    case RI_PROTO_RTR_NET:
         return "one RDMA write into the receive";
-    case RI_PROTO_RECV_HYBRID:
+    case RI_PROTO_RTR_POOL:
         return "a copy, and an RDMA write of it";
-    case RI_PROTO_RECV_UD:
+    case RI_PROTO_RTR_UD:
     case RI_PROTO_RNDV_UD:
         return "datagrams into the receive";
-    case RI_PROTO_RECV_COOP:
+    case RI_PROTO_RTR_COOP:
         return "both sides copy, with an RTR";
     case RI_PROTO_COOP:
         return "both sides copy";
@@ -163,15 +163,15 @@ const char *ri_select_why(const ri_select_param_t *param, ri_choice_t choice)
         return why_active_message(param);
     case RI_PROTO_EAGER_FRAGS:
         return "UCX has not set its connection up";
-    case RI_PROTO_HYBRID:
+    case RI_PROTO_POOL:
         return why_sender_goes_on(param);
-    case RI_PROTO_RECV_HYBRID:
+    case RI_PROTO_RTR_POOL:
         return "it has an RTR, and the sender goes on";
-    case RI_PROTO_RECV_RNDV:
-    case RI_PROTO_RECV_NET:
-    case RI_PROTO_RECV_UD:
+    case RI_PROTO_RTR_HOST:
+    case RI_PROTO_RTR_NET:
+    case RI_PROTO_RTR_UD:
         return "it has an RTR";
-    case RI_PROTO_RECV_COOP:
+    case RI_PROTO_RTR_COOP:
         return "the sender begins, two are faster";
     case RI_PROTO_COOP:
         return param->exchanges ? "both send at once, the first copies" :

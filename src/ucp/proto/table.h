@@ -24,12 +24,12 @@
     _p(EAGER_COPY, eager_copy)     /* one active message, header and payload copied together */ \
     _p(EAGER_GATHER, eager_gather) /* one active message, the payload from the user's buffer */ \
     _p(EAGER_FRAGS, eager_frags)   /* in pieces that need nothing of the receiver */ \
-    _p(HYBRID, hybrid)             /* copied to a pool, from which the receiver reads it */ \
-    _p(RECV_RNDV, recv_rndv)       /* written into the receive that an RTR offered */ \
-    _p(RECV_NET, recv_net)         /* written into the receive of an RTR, through a network */ \
-    _p(RECV_HYBRID, recv_hybrid)   /* written into the receive of an RTR, from a pool */ \
-    _p(RECV_UD, recv_ud)           /* sent to where an RTR has said, as datagrams */ \
-    _p(RECV_COOP, recv_coop)       /* copied by both sides into the receive of an RTR */ \
+    _p(POOL, pool_send)             /* copied to a pool, from which the receiver reads it */ \
+    _p(RTR_HOST, rtr_send_host)       /* written into the receive that an RTR offered */ \
+    _p(RTR_NET, rtr_send_net)         /* written into the receive of an RTR, through a network */ \
+    _p(RTR_POOL, rtr_send_pool)   /* written into the receive of an RTR, from a pool */ \
+    _p(RTR_UD, rtr_send_ud)           /* sent to where an RTR has said, as datagrams */ \
+    _p(RTR_COOP, rtr_send_coop)       /* copied by both sides into the receive of an RTR */ \
     _p(COOP, coop)                 /* copied by both sides when the receiver has matched it */ \
     _p(RNDV_GET, rndv_get)         /* the receiver reads it by a data plane */ \
     _p(RNDV_PUT, rndv_put)         /* written by a data plane where the receiver says */ \
@@ -82,8 +82,8 @@ RI_FETCH_PROTOS(RI_FETCH_DECLARE)
 
 extern const ri_fetch_proto_t *const ri_fetch_protos[RI_FETCH_LAST];
 
-extern const ri_rtr_ops_t ri_rtr_ops_grant;   /* rtr/recv_rndv.c */
-extern const ri_rtr_ops_t ri_rtr_ops_message; /* rtr/recv_net.c */
-extern const ri_rtr_ops_t ri_rtr_ops_ud;      /* rtr/recv_ud.c */
+extern const ri_rtr_ops_t ri_rtr_ops_grant;   /* rtr/rtr_send_host.c */
+extern const ri_rtr_ops_t ri_rtr_ops_message; /* rtr/rtr_send_net.c */
+extern const ri_rtr_ops_t ri_rtr_ops_ud;      /* rtr/rtr_send_ud.c */
 
 #endif

@@ -20,10 +20,10 @@
  * peer_freed      planes before rtr_written: a way that ends gives up the entries of RTRs, which go
  *                 then
  * conn_loses      control first: the peer is asked for its id as long as the conn may send
- * conn_fails      ring and channel before release and hybrid: nothing gives a buffer back by them
+ * conn_fails      ring and channel before release and pool_send: nothing gives a buffer back by them
  *                 any more
- * conn_closes     channel before release and hybrid: nothing gives a buffer back by it any more.
- *                 recv_net last: it keeps what RTRs were used for
+ * conn_closes     channel before release and pool_send: nothing gives a buffer back by it any more.
+ *                 rtr_send_net last: it keeps what RTRs were used for
  * stream_breaks   control first: the sender is told. rtr before coop_recv: after that no slot
  *                 becomes ready for a receive that was offered
  * stream_ends     rtr before rndv_recv: receives that offered themselves are no receives that wait
@@ -39,9 +39,9 @@ const ri_module_t *const ri_modules[] = {
         &ri_module_ring,          &ri_module_rtr,          &ri_module_rndv,
         &ri_module_rndv_recv,     &ri_module_net_read,     &ri_module_match,
         &ri_module_channel,       &ri_module_channel_send, &ri_module_net_transfer,
-        &ri_module_release,       &ri_module_hybrid,       &ri_module_pool,
+        &ri_module_release,       &ri_module_pool_send,    &ri_module_pool,
         &ri_module_coop_send,     &ri_module_ud_ends,      &ri_module_coop_recv,
         &ri_module_coop_exchange, &ri_module_planes,       &ri_module_rtr_net,
-        &ri_module_rtr_written,   &ri_module_rtr_known,    &ri_module_recv_net,
+        &ri_module_rtr_written,   &ri_module_rtr_known,    &ri_module_rtr_send_net,
         &ri_module_sender_map,    &ri_module_am,           &ri_module_bounce,
         &ri_module_gone,          &ri_module_report_file,  NULL};

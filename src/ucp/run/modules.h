@@ -25,7 +25,7 @@ extern const ri_module_t ri_module_channel;       /* link/channel_life.c */
 extern const ri_module_t ri_module_channel_send;  /* link/channel_send.c */
 extern const ri_module_t ri_module_net_transfer;  /* link/net_transfer.c */
 extern const ri_module_t ri_module_release;       /* link/release.c */
-extern const ri_module_t ri_module_hybrid;        /* proto/pool/hybrid.c */
+extern const ri_module_t ri_module_pool_send;     /* proto/pool/pool_send.c */
 extern const ri_module_t ri_module_pool;          /* link/pool.c */
 extern const ri_module_t ri_module_coop_send;     /* proto/coop/coop_send.c */
 extern const ri_module_t ri_module_ud_ends;       /* proto/rndv/ud_ends.c */
@@ -35,7 +35,7 @@ extern const ri_module_t ri_module_planes;        /* link/planes.c */
 extern const ri_module_t ri_module_rtr_net;       /* proto/rtr/rtr_net.c */
 extern const ri_module_t ri_module_rtr_written;   /* proto/rtr/rtr_written.c */
 extern const ri_module_t ri_module_rtr_known;     /* proto/rtr/rtr_known.c */
-extern const ri_module_t ri_module_recv_net;      /* proto/rtr/recv_net.c */
+extern const ri_module_t ri_module_rtr_send_net;  /* proto/rtr/rtr_send_net.c */
 extern const ri_module_t ri_module_sender_map;    /* match/sender_map.c */
 extern const ri_module_t ri_module_am;            /* link/am.c */
 extern const ri_module_t ri_module_bounce;        /* link/bounce.c */

@@ -21,8 +21,8 @@
 #include "../core/conn_life.h"
 #include "../link/control.h"
 #include "../link/way.h"
-#include "../proto/pool/hybrid.h"
-#include "../proto/rtr/recv_rndv.h"
+#include "../proto/pool/pool_send.h"
+#include "../proto/rtr/rtr_send_host.h"
 #include "../proto/rtr/rtr.h"
 #include "../proto/rtr/rtr_lost.h"
 #include "../rma/posts.h"
@@ -38,10 +38,10 @@
     _w(posts, ri_posts_has_work, ri_posts_progress)       /* puts by mail may not be over */ \
     _w(timeouts, ri_conn_has_timeouts, ri_conn_check_timeouts) /* peers may never answer */ \
     _w(asks, ri_control_has_asks, ri_control_progress_asks) /* peers may have to be asked */ \
-    _w(recv_rndv, ri_recv_rndv_has_work, ri_recv_rndv_progress) /* RTRs came after their RTS */ \
+    _w(rtr_send_host, ri_rtr_send_host_has_work, ri_rtr_send_host_progress) /* late RTRs */ \
     _w(rtr, ri_rtr_has_work, ri_rtr_progress)             /* receives are to offer themselves */ \
     _w(rtr_lost, ri_rtr_lost_has_work, ri_rtr_lost_break) /* streams may have lost a message */ \
-    _w(hybrid, ri_hybrid_has_work, ri_hybrid_progress)    /* UCX had no memory for pool data */
+    _w(pool_send, ri_pool_send_has_work, ri_pool_send_progress) /* UCX had no memory for data */
 /* clang-format on */
 
 #endif

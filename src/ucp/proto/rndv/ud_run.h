@@ -4,7 +4,7 @@
  *
  * Messages that go as datagrams, what is common to both initiations: a transfer of the plane
  * (uct/ib/ud/ud.h) with the request that it is for. It begins when the receiver has matched an RTS
- * (rndv_ud.h), or with an RTR (rtr_ud.h, recv_ud.h), and goes on in the same way.
+ * (rndv_ud.h), or with an RTR (rtr_ud.h, rtr_send_ud.h), and goes on in the same way.
  */
 #ifndef RI_UD_RUN_H
 #define RI_UD_RUN_H

@@ -547,7 +547,7 @@ void ri_test::SetUp()
     ri_config.trace_size      = 64;
     ri_config.tag_sender_mask = const_cast<char *>("auto");
     ri_config.rtr             = UCS_YES;
-    ri_recv_rndv_patience     = 0;
+    ri_rtr_send_host_patience = 0;
     ri_settle_timeout         = 10;
     ri_config.stats_dest      = const_cast<char *>("stderr");
     ri_config.report_dest     = const_cast<char *>("stderr");

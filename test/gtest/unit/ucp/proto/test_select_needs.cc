@@ -25,7 +25,7 @@ bool can(unsigned plane, unsigned what)
 void check_needs(const ri_select_param_t &p, ri_choice_t choice)
 {
     ri_proto_t proto = choice.proto;
-    bool by_plane    = (proto >= RI_PROTO_HYBRID) && (proto <= RI_PROTO_RNDV_UD);
+    bool by_plane    = (proto >= RI_PROTO_POOL) && (proto <= RI_PROTO_RNDV_UD);
     bool in_host     = !!(choice.plane & RI_PLANE_INLINE);
     bool early       = (p.rtr_room >= p.length) && !p.is_behind;
     bool is_ud       = can(p.net_plane, RI_PLANE_MESSAGES);
@@ -37,12 +37,11 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     EXPECT_TRUE(!is_eager(proto) || (p.length <= p.eager_thresh));
     EXPECT_TRUE(!by_plane || (p.length > p.eager_thresh));
     EXPECT_TRUE(!by_plane || !p.peer_mode);
-    EXPECT_TRUE(!by_plane || p.pieces || (proto == RI_PROTO_HYBRID) ||
-                (proto == RI_PROTO_RECV_HYBRID) ||
-                (p.spread && (proto == RI_PROTO_COOP)));
+    EXPECT_TRUE(!by_plane || p.pieces || (proto == RI_PROTO_POOL) ||
+                (proto == RI_PROTO_RTR_POOL) || (p.spread && (proto == RI_PROTO_COOP)));
     /* Not complete before it was matched */
-    EXPECT_FALSE(p.sync && ((proto == RI_PROTO_HYBRID) || (proto == RI_PROTO_BULK) ||
-                            (proto == RI_PROTO_RECV_HYBRID)));
+    EXPECT_FALSE(p.sync && ((proto == RI_PROTO_POOL) || (proto == RI_PROTO_BULK) ||
+                            (proto == RI_PROTO_RTR_POOL)));
     /* One of the planes, the one within the host if it can, or that of the RTR */
     EXPECT_EQ(by_plane, choice.plane != 0);
     EXPECT_TRUE(!by_plane || (choice.plane == p.host_plane) ||
@@ -59,25 +58,25 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     case RI_PROTO_EAGER_GATHER:
         EXPECT_TRUE(p.contig);
         break;
-    case RI_PROTO_HYBRID:
+    case RI_PROTO_POOL:
         EXPECT_TRUE(p.pool_free &&
                     (p.length <= (in_host ? std::max(p.hybrid_thresh, p.hybrid_away) :
                                             p.hybrid_net)));
         EXPECT_TRUE(can(choice.plane, RI_PLANE_READ));
         EXPECT_FALSE(in_host && (p.awaited || p.rtr_expected));
         break;
-    case RI_PROTO_RECV_HYBRID:
+    case RI_PROTO_RTR_POOL:
         EXPECT_TRUE(p.pool_free && (p.length <= p.hybrid_net));
         EXPECT_TRUE(!in_host && net_early && !is_ud);
         break;
-    case RI_PROTO_RECV_UD:
+    case RI_PROTO_RTR_UD:
         EXPECT_TRUE(!in_host && net_early && is_ud);
         break;
-    case RI_PROTO_RECV_RNDV:
+    case RI_PROTO_RTR_HOST:
         EXPECT_TRUE(early && can(choice.plane, RI_PLANE_WRITE));
         EXPECT_TRUE(in_host ? !p.rtr_by_net : net_early);
         break;
-    case RI_PROTO_RECV_COOP:
+    case RI_PROTO_RTR_COOP:
         EXPECT_TRUE(early && !p.rtr_by_net && p.ring_open && p.pieces);
         /* fall through */
     case RI_PROTO_COOP:
@@ -105,15 +104,15 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     /* An RTR that can be used is. */
     EXPECT_TRUE(!by_plane || !early || p.rtr_by_net ||
                 !can(p.host_plane, RI_PLANE_WRITE) || !p.pieces ||
-                (proto == RI_PROTO_RECV_RNDV) || (proto == RI_PROTO_RECV_COOP) ||
+                (proto == RI_PROTO_RTR_HOST) || (proto == RI_PROTO_RTR_COOP) ||
                 (p.has_ring && !p.ring_open));
-    EXPECT_TRUE(!by_plane || !net_early || !p.pieces || (proto == RI_PROTO_RECV_NET) ||
-                (proto == RI_PROTO_RECV_HYBRID) || (proto == RI_PROTO_RECV_UD));
+    EXPECT_TRUE(!by_plane || !net_early || !p.pieces || (proto == RI_PROTO_RTR_NET) ||
+                (proto == RI_PROTO_RTR_POOL) || (proto == RI_PROTO_RTR_UD));
     EXPECT_TRUE(!net_early || p.pieces || is_ud || !p.pool_free || p.sync ||
                 p.peer_mode || !p.host_memory || p.self || (p.length <= p.eager_thresh) ||
-                (p.length > p.hybrid_net) || (proto == RI_PROTO_RECV_HYBRID));
+                (p.length > p.hybrid_net) || (proto == RI_PROTO_RTR_POOL));
     EXPECT_TRUE(!by_plane || !net_early || !p.pieces ||
-                (is_ud == (proto == RI_PROTO_RECV_UD)));
+                (is_ud == (proto == RI_PROTO_RTR_UD)));
 }
 
 void check_all(unsigned which, const std::vector<size_t> &lengths)
@@ -192,8 +191,8 @@ TEST(test_select_needs, of_rtrs_and_runs)
                 bool can_write = (what & EARLY) && (what & WRITE) && !p.awaited &&
                                  !(what & (BEHIND | SHORT_RTR)) &&
                                  (p.ring_open || !p.has_ring);
-                EXPECT_EQ(can_write, proto == RI_PROTO_RECV_RNDV);
-                EXPECT_NE(RI_PROTO_RECV_COOP, proto);
+                EXPECT_EQ(can_write, proto == RI_PROTO_RTR_HOST);
+                EXPECT_NE(RI_PROTO_RTR_COOP, proto);
                 /* Both sides copy, if the pool does not take it */
                 bool both = (what & WRITE) && (what & RING) && (what & SLOT) && p.polls &&
                             (length >= COOP_THRESH) && !can_write;

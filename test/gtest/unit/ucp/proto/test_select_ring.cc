@@ -86,8 +86,8 @@ TEST(test_select_ring, both_send)
         ri_choice_t choice = ri_select(&p);
         EXPECT_EQ(ri_select(&q).proto, choice.proto);
         EXPECT_NE(RI_PROTO_COOP, choice.proto);
-        EXPECT_NE(RI_PROTO_RECV_COOP, choice.proto);
-        count += (before.proto == RI_PROTO_COOP) || (before.proto == RI_PROTO_RECV_COOP);
+        EXPECT_NE(RI_PROTO_RTR_COOP, choice.proto);
+        count += (before.proto == RI_PROTO_COOP) || (before.proto == RI_PROTO_RTR_COOP);
     }
     EXPECT_GT(count, 500u);
 }

@@ -7,7 +7,7 @@
 
 #include "unit/common/setting.h"
 #include "unit/fakes/fake_malloc.h"
-#include "unit/ucp/proto/pool/hybrid_test.h"
+#include "unit/ucp/proto/pool/pool_send_test.h"
 
 #include <cmath>
 
@@ -24,7 +24,7 @@ const way_of_message WAYS[] = {{"pool", false, 20000},
                                {"pool, ring", true, 20000},
                                {"rendezvous, ring", true, LONG}};
 
-class test_close : public hybrid_test {
+class test_close : public pool_send_test {
 protected:
     /* Both sides have sent a message that the other one could read. */
     void prepare(bool rings)

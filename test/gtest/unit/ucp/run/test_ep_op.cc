@@ -2,11 +2,11 @@
 
 /* src/ucp/run/ep_op.c: operations that wait */
 
-#include "unit/ucp/proto/pool/hybrid_test.h"
+#include "unit/ucp/proto/pool/pool_send_test.h"
 
 namespace {
 
-class test_ep_op : public hybrid_test {};
+class test_ep_op : public pool_send_test {};
 
 /* A flush of the worker that still waits when the worker ends */
 TEST_F(test_ep_op, worker_flush_ends_with_its_worker)

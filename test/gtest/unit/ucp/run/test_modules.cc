@@ -52,13 +52,13 @@ TEST(test_modules, order)
                        {"worker_ends", "rndv_recv", "match"},
                        {"worker_closes", "pool", "planes"},
                        {"peer_freed", "planes", "rtr_written"},
-                       {"conn_loses", "control", "hybrid"},
-                       {"conn_fails", "ring", "hybrid"},
-                       {"conn_fails", "channel", "hybrid"},
-                       {"conn_closes", "channel", "hybrid"},
+                       {"conn_loses", "control", "pool_send"},
+                       {"conn_fails", "ring", "pool_send"},
+                       {"conn_fails", "channel", "pool_send"},
+                       {"conn_closes", "channel", "pool_send"},
                        {"conn_fails", "channel", "release"},
                        {"conn_closes", "channel", "release"},
-                       {"conn_closes", "hybrid", "recv_net"},
+                       {"conn_closes", "pool_send", "rtr_send_net"},
                        {"way_ended", "channel", "rtr_net"},
                        {"stream_breaks", "control", "rtr"},
                        {"stream_breaks", "rtr", "coop_recv"},
@@ -88,7 +88,7 @@ TEST(test_modules, who_needs_streams_and_conns)
     EXPECT_EQ((std::set<std::string>{"match", "ring", "channel", "assembly", "frag",
                                      "rndv_recv", "net_read", "coop_recv", "rtr"}),
               of_streams);
-    EXPECT_EQ((std::set<std::string>{"rndv", "coop_send", "hybrid", "channel_send"}),
+    EXPECT_EQ((std::set<std::string>{"rndv", "coop_send", "pool_send", "channel_send"}),
               of_conns);
 }
 

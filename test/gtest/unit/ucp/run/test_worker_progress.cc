@@ -143,9 +143,9 @@ protected:
     /* An RTR that comes when its message was announced */
     void offer_late()
     {
-        ri_recv_rndv_patience = 1e9;
-        m_offered             = post();
-        m_send                = send();
+        ri_rtr_send_host_patience = 1e9;
+        m_offered                 = post();
+        m_send                    = send();
         m_a->progress();
     }
 
@@ -207,15 +207,15 @@ protected:
             {"asks",
              {[this] { ri_control_ask_later(m_other); }, [] {},
               [this] { return m_third->count(RI_WIRE_CONN_REQ) == 1; }}},
-            {"recv_rndv",
-             {[this] { offer_late(); }, [] { ri_recv_rndv_patience = 0; },
+            {"rtr_send_host",
+             {[this] { offer_late(); }, [] { ri_rtr_send_host_patience = 0; },
               [this] { return m_send->done; }}},
             {"rtr",
              {[this] { queue_offer(); }, nullptr,
               [this] { return rtr(m_offered) == RI_RTR_OUT; }, true}},
             {"rtr_lost",
              {[this] { lose_message(); }, nullptr, [this] { return !!back()->broken; }}},
-            {"hybrid",
+            {"pool_send",
              {[this] { refuse_pool(); }, [this] { m_ucx->memory = -1; },
               [this] { return m_ab->count(RI_WIRE_RNDV_DATA) == 1; }}}};
 

@@ -2,7 +2,7 @@
 
 /*
  * Cooperative copies into memory that the sender knows before the receiver has the RTS.
- * (src/ucp/proto/coop/coop_send.c, coop_recv.c, recv_rndv.c)
+ * (src/ucp/proto/coop/coop_send.c, coop_recv.c, rtr_send_host.c)
  */
 
 #include "coop_test.h"

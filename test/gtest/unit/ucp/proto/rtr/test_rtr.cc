@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/rtr/rtr.c, rtr_learn.c and recv_rndv.c: which receives send an RTR, and what
+ * src/ucp/proto/rtr/rtr.c, rtr_learn.c and rtr_send_host.c: which receives send an RTR, and what
  * becomes of it. (protocol-rndv.md section 3)
  */
 

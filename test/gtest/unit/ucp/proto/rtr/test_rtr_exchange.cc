@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* RTRs of receives whose message is one of an exchange within a host (src/ucp/proto/rtr/recv_rndv.c,
+/* RTRs of receives whose message is one of an exchange within a host (src/ucp/proto/rtr/rtr_send_host.c,
  * rtr_learn.c, src/ucp/core/exchange.h). */
 
 #include "rtr_test.h"
@@ -93,7 +93,7 @@ TEST_F(test_rtr_exchange, late_rtr_without_a_slot)
 {
     ri_config.coop_thresh      = SIZE_MAX;
     ri_config.hybrid_thresh    = 0;
-    ri_recv_rndv_patience      = 1e9;
+    ri_rtr_send_host_patience  = 1e9;
     ri_config.rtr              = UCS_AUTO;
     m_a->worker()->rings.crowd = 2;
     recv_ptr other             = m_a->recv(99, ALL, 8);

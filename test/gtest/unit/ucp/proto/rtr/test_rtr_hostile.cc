@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Hostile RTRs, grants and PLACED, at both ends. (src/ucp/proto/rtr/rtr_meet.c and recv_rndv.c,
+ * Hostile RTRs, grants and PLACED, at both ends. (src/ucp/proto/rtr/rtr_meet.c and rtr_send_host.c,
  * protocol-rndv.md section 3.5)
  */
 

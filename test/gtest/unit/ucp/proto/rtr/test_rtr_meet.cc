@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/rtr/rtr_meet.c and recv_rndv.c: RTRs that cross their message, and messages of
+ * src/ucp/proto/rtr/rtr_meet.c and rtr_send_host.c: RTRs that cross their message, and messages of
  * another sender. (protocol-rndv.md section 3)
  */
 

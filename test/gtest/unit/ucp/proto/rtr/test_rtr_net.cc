@@ -2,7 +2,7 @@
 
 /*
  * Receives that offer themselves through a network, and the order that this leaves.
- * (protocol-rndv.md section 4; src/ucp/proto/rtr/rtr_net.c, recv_net.c)
+ * (protocol-rndv.md section 4; src/ucp/proto/rtr/rtr_net.c, rtr_send_net.c)
  */
 
 #include "rtr_net_test.h"

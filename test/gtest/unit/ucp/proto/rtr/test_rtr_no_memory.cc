@@ -2,8 +2,8 @@
 
 /*
  * Senders that have an RTR by message, and no memory: their message goes another way, or later;
- * neither the way nor the connection ends for that. (src/ucp/proto/rtr/recv_net.c,
- * recv_hybrid.c)
+ * neither the way nor the connection ends for that. (src/ucp/proto/rtr/rtr_send_net.c,
+ * rtr_send_pool.c)
  */
 
 #include "unit/fakes/fake_malloc.h"

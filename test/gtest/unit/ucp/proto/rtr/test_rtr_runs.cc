@@ -2,7 +2,7 @@
 
 /*
  * Receives in runs that offer themselves to a sender on this host, data in runs that is written by RTRs,
- * and RTRs of such receives that a peer makes up. (src/ucp/proto/rtr/rtr.c, recv_rndv.c)
+ * and RTRs of such receives that a peer makes up. (src/ucp/proto/rtr/rtr.c, rtr_send_host.c)
  */
 
 #include "rtr_test.h"
@@ -290,10 +290,10 @@ TEST_F(test_rtr_runs, late_rtr)
 /* The ring ends while RTRs wait, one of them for a message that was announced before. */
 TEST_F(test_rtr_runs, ring_ends)
 {
-    ri_recv_rndv_patience   = 1e9;
-    ri_config.hybrid_thresh = 0;
-    send_ptr s              = send();
-    recv_ptr r              = post_in(m_in);
+    ri_rtr_send_host_patience = 1e9;
+    ri_config.hybrid_thresh   = 0;
+    send_ptr s                = send();
+    recv_ptr r                = post_in(m_in);
     spread_type other;
 
     other.make(RUN, GAP, RUNS);

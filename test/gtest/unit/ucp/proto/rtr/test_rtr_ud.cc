@@ -2,7 +2,7 @@
 
 /*
  * Receives that offer a queue pair, and messages that are sent there at once.
- * (src/ucp/proto/rtr/rtr_ud.c, recv_ud.c; docs/protocol-rndv.md section 8)
+ * (src/ucp/proto/rtr/rtr_ud.c, rtr_send_ud.c; docs/protocol-rndv.md section 8)
  */
 
 #include "rtr_ud_test.h"

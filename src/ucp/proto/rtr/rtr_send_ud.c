@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "recv_ud.h"
-#include "recv_net.h"
+#include "rtr_send_ud.h"
+#include "rtr_send_net.h"
 #include "../rndv/rndv.h"
 #include "../rndv/rndv_ud.h"
 #include "../rndv/send_keys.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t recv_ud_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
+static uint64_t rtr_send_ud_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     const ri_conn_t *conn = req->conn;
 
@@ -22,14 +22,14 @@ static uint64_t recv_ud_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 }
 
 /* The data has to be registered whatever the plane can do. */
-static unsigned recv_ud_take(ri_send_req_t *req, const ri_send_terms_t *terms)
+static unsigned rtr_send_ud_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     (void)terms;
     return ri_send_keys_get(req) ? 0 : RI_SEND_LACKS_RTR;
 }
 
 /* Send the RTS and the message. */
-static ucs_status_t recv_ud_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+static ucs_status_t rtr_send_ud_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     const ri_rtr_t *rtr = terms->rtr;
     uint64_t name       = ri_wire_rtr_name(rtr->index, rtr->generation);
@@ -49,14 +49,14 @@ static ucs_status_t recv_ud_start(ri_send_req_t *req, const ri_send_terms_t *ter
     return status;
 }
 
-const ri_send_proto_t ri_send_proto_recv_ud = {.name      = "recv_ud",
-                                               .called    = "rtr",
-                                               .wire_type = RI_WIRE_RTS,
-                                               .answer    = RI_SEND_ANSWER_ALWAYS,
-                                               .take      = recv_ud_take,
-                                               .start     = recv_ud_start,
-                                               .forget    = ri_rndv_ud_forget,
-                                               RI_SEND_COUNTS(tx_recv_rndv)};
+const ri_send_proto_t ri_send_proto_rtr_send_ud = {.name      = "rtr_send_ud",
+                                                   .called    = "rtr",
+                                                   .wire_type = RI_WIRE_RTS,
+                                                   .answer    = RI_SEND_ANSWER_ALWAYS,
+                                                   .take      = rtr_send_ud_take,
+                                                   .start     = rtr_send_ud_start,
+                                                   .forget    = ri_rndv_ud_forget,
+                                                   RI_SEND_COUNTS(tx_recv_rndv)};
 
 /* The place of an entry's target. */
 static uint8_t *ud_target(ri_conn_t *conn, uint16_t entry)
@@ -67,7 +67,8 @@ static uint8_t *ud_target(ri_conn_t *conn, uint16_t entry)
     return (conn->rtr.targets == NULL) ? NULL : conn->rtr.targets[entry];
 }
 
-void ri_recv_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
+void ri_rtr_send_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
+                               const ri_wire_msg_t *msg)
 {
     ri_ud_target_t target;
     uint8_t *place;
@@ -77,14 +78,14 @@ void ri_recv_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_m
         ++worker->counters.rx_malformed;
         return;
     }
-    if (!ri_recv_net_note(conn, ri_ud_run_way(conn->peer), msg)) {
+    if (!ri_rtr_send_net_note(conn, ri_ud_run_way(conn->peer), msg)) {
         return;
     }
     place = ud_target(conn, msg->entry);
     if (place != NULL) { /* else it is as one that waits for ever */
         memcpy(place, msg->target, sizeof(target));
-        ri_recv_net_add(conn, msg, RI_RTR_UD, target.length);
+        ri_rtr_send_net_add(conn, msg, RI_RTR_UD, target.length);
     }
 }
 
-const ri_rtr_ops_t ri_rtr_ops_ud = {.room = recv_ud_room, .by_net = 1};
+const ri_rtr_ops_t ri_rtr_ops_ud = {.room = rtr_send_ud_room, .by_net = 1};

@@ -5,7 +5,7 @@
  * RTRs that have come and are kept; a write by one with all that may become of it; then what is
  * told of used RTRs, to a receiver that asks (REVOKE) or when the conn closes.
  */
-#include "recv_net.h"
+#include "rtr_send_net.h"
 #include "../../../ucs/settings.h"
 #include "../../core/activity.h"
 #include "../../core/module.h"
@@ -23,13 +23,13 @@
 #include <string.h>
 
 /* A write that is under way. Till it starts it is the request's proto_state. */
-typedef struct recv_net_write {
+typedef struct rtr_send_net_write {
     ri_keys_t keys; /* of its data */
     ri_net_transfer_t op;
     ri_send_req_t *req; /* it waits, whatever becomes of its conn */
-} recv_net_write_t;
+} rtr_send_net_write_t;
 
-int ri_recv_net_open(ri_conn_t *conn)
+int ri_rtr_send_net_open(ri_conn_t *conn)
 {
     const ri_plane_t *plane = conn->peer->way.ep->plane;
 
@@ -55,14 +55,14 @@ int ri_recv_net_open(ri_conn_t *conn)
 }
 
 /* The count of untold writes has changed: the messages that follow go by it. */
-static void recv_net_note_untold(ri_conn_t *conn)
+static void rtr_send_net_note_untold(ri_conn_t *conn)
 {
     conn->flags &= ~(uint32_t)RI_CONN_UNTOLD;
     conn->flags |= (conn->rtr.untold->count > 0) ? RI_CONN_UNTOLD : 0;
     ri_conn_update_fast(conn);
 }
 
-void ri_recv_net_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr)
+void ri_rtr_send_net_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr)
 {
     ri_untold_t *untold = conn->rtr.untold;
 
@@ -72,10 +72,10 @@ void ri_recv_net_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr)
     untold->write[untold->count].sn  = sn;
     untold->write[untold->count].rtr = ri_wire_used_rtr(rtr->index, rtr->generation);
     ++untold->count;
-    recv_net_note_untold(conn);
+    rtr_send_net_note_untold(conn);
 }
 
-void ri_recv_net_not_untold(ri_conn_t *conn, uint32_t sn)
+void ri_rtr_send_net_not_untold(ri_conn_t *conn, uint32_t sn)
 {
     ri_untold_t *untold = conn->rtr.untold;
     unsigned i;
@@ -85,7 +85,7 @@ void ri_recv_net_not_untold(ri_conn_t *conn, uint32_t sn)
             --untold->count;
             memmove(&untold->write[i], &untold->write[i + 1],
                     (untold->count - i) * sizeof(untold->write[0]));
-            recv_net_note_untold(conn);
+            rtr_send_net_note_untold(conn);
             return;
         }
     }
@@ -94,7 +94,7 @@ void ri_recv_net_not_untold(ri_conn_t *conn, uint32_t sn)
 /* A message of another form takes the next number: tell the receiver (USED) which of its receives
  * are being written for those before it, so that it need not wait for them. None is untold
  * afterwards. */
-static void recv_net_tell(ri_conn_t *conn)
+static void rtr_send_net_tell(ri_conn_t *conn)
 {
     ri_untold_t *untold = conn->rtr.untold;
     ri_wire_msg_t msg   = {.type = RI_WIRE_USED, .id = conn->remote_id};
@@ -113,11 +113,11 @@ static void recv_net_tell(ri_conn_t *conn)
         }
     }
     untold->count = 0;
-    recv_net_note_untold(conn);
+    rtr_send_net_note_untold(conn);
 }
 
 /* Whether the immediate can tell how long the message is. */
-static int recv_net_can_tell_length(const ri_send_req_t *req, const ri_rtr_t *rtr)
+static int rtr_send_net_can_tell_length(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     return ((req->data.length == rtr->length) &&
             ((rtr->grid == NULL) || (rtr->grid->run >= RI_GRID_RUN_MIN))) ||
@@ -126,7 +126,7 @@ static int recv_net_can_tell_length(const ri_send_req_t *req, const ri_rtr_t *rt
 }
 
 /* The notification of a write has to tell the receiver all of the message. */
-static uint64_t recv_net_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
+static uint64_t rtr_send_net_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     const ri_conn_t *conn = req->conn;
 
@@ -134,15 +134,15 @@ static uint64_t recv_net_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
     return ((conn->flags & RI_CONN_WAY) && (conn->peer->way.number == rtr->way) &&
             (ri_way_of(conn->peer) != NULL) && (req->tag == rtr->tag) &&
             (conn->tx_sn + 1 - rtr->seen < RI_WIRE_IMM_WINDOW) &&
-            recv_net_can_tell_length(req, rtr)) ?
+            rtr_send_net_can_tell_length(req, rtr)) ?
                    rtr->length :
                    0;
 }
 
 /* With the RTR used there is no way back: what can fail comes before. */
-static unsigned recv_net_take(ri_send_req_t *req, const ri_send_terms_t *terms)
+static unsigned rtr_send_net_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
-    recv_net_write_t *write = malloc(sizeof(*write));
+    rtr_send_net_write_t *write = malloc(sizeof(*write));
 
     if (write == NULL) {
         return RI_SEND_LACKS_RTR;
@@ -160,9 +160,9 @@ static unsigned recv_net_take(ri_send_req_t *req, const ri_send_terms_t *terms)
     return 0;
 }
 
-static void recv_net_forget(ri_send_req_t *req)
+static void rtr_send_net_forget(ri_send_req_t *req)
 {
-    recv_net_write_t *write = req->proto_state;
+    rtr_send_net_write_t *write = req->proto_state;
 
     if (write != NULL) {
         req->proto_state = NULL;
@@ -173,7 +173,7 @@ static void recv_net_forget(ri_send_req_t *req)
 
 /* Send a message again that was written, perhaps. @return As ri_rndv_send(); after an error it can
  * be tried again, unless the conn has failed. */
-static ucs_status_t recv_net_send_again(ri_send_req_t *req, uint32_t way)
+static ucs_status_t rtr_send_net_send_again(ri_send_req_t *req, uint32_t way)
 {
     ri_rndv_rts_t rts = {.rts.flags = RI_WIRE_RTS_AGAIN, .rts.way = (uint16_t)way};
     ri_conn_t *conn   = req->conn;
@@ -205,7 +205,7 @@ static ucs_status_t recv_net_send_again(ri_send_req_t *req, uint32_t way)
     return status;
 }
 
-uint32_t ri_recv_net_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr)
+uint32_t ri_rtr_send_net_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     return (req->sn & RI_WIRE_IMM_NUMBER) |
            ((req->data.length < rtr->length) ? RI_WIRE_IMM_SHORT : 0) |
@@ -215,17 +215,17 @@ uint32_t ri_recv_net_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr)
 
 /* The way has failed: have the message read. Others that follow may have had their turn, and be
  * read by now; so it is not lost for want of memory, but sent when there is some. */
-static void recv_net_write_failed(ri_net_transfer_t *op, int ending)
+static void rtr_send_net_write_failed(ri_net_transfer_t *op, int ending)
 {
-    recv_net_write_t *write = ri_container_of(op, recv_net_write_t, op);
-    ri_send_req_t *req      = write->req;
-    ri_conn_t *conn         = req->conn;
-    ucs_status_t status     = ending ? UCS_ERR_CANCELED : UCS_OK;
+    rtr_send_net_write_t *write = ri_container_of(op, rtr_send_net_write_t, op);
+    ri_send_req_t *req          = write->req;
+    ri_conn_t *conn             = req->conn;
+    ucs_status_t status         = ending ? UCS_ERR_CANCELED : UCS_OK;
 
     if ((conn != NULL) && !ending) {
-        status = recv_net_send_again(req, op->way);
+        status = rtr_send_net_send_again(req, op->way);
         if ((req->conn != NULL) && ri_net_transfer_may_try_again(status)) {
-            op->end = recv_net_write_failed;
+            op->end = rtr_send_net_write_failed;
             ri_net_transfer_again(op);
             return;
         }
@@ -241,13 +241,13 @@ static void recv_net_write_failed(ri_net_transfer_t *op, int ending)
 }
 
 /* A write has ended. */
-static void recv_net_write_end(ri_net_transfer_t *op, int ending)
+static void rtr_send_net_write_end(ri_net_transfer_t *op, int ending)
 {
-    recv_net_write_t *write = ri_container_of(op, recv_net_write_t, op);
-    ri_send_req_t *req      = write->req;
-    ri_worker_t *worker     = op->worker;
-    ucs_status_t status     = op->status;
-    ri_conn_t *conn         = req->conn;
+    rtr_send_net_write_t *write = ri_container_of(op, rtr_send_net_write_t, op);
+    ri_send_req_t *req          = write->req;
+    ri_worker_t *worker         = op->worker;
+    ucs_status_t status         = op->status;
+    ri_conn_t *conn             = req->conn;
 
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
     if (status != UCS_OK) {
@@ -256,10 +256,10 @@ static void recv_net_write_end(ri_net_transfer_t *op, int ending)
     ri_keys_release(&write->keys);
     ri_activity_note_message(worker);
     if (conn != NULL) {
-        ri_recv_net_not_untold(conn, req->sn);
+        ri_rtr_send_net_not_untold(conn, req->sn);
     }
     if ((conn != NULL) && (status != UCS_OK)) {
-        recv_net_write_failed(op, ending);
+        rtr_send_net_write_failed(op, ending);
         return;
     }
     free(write);
@@ -270,7 +270,8 @@ static void recv_net_write_end(ri_net_transfer_t *op, int ending)
 }
 
 /* The way has failed before the write of a request has begun, or all of it. */
-static ucs_status_t recv_net_not_started(recv_net_write_t *write, ucs_status_t why)
+static ucs_status_t rtr_send_net_not_started(rtr_send_net_write_t *write,
+                                             ucs_status_t why)
 {
     ri_send_req_t *req  = write->req;
     ri_worker_t *worker = write->op.worker;
@@ -279,10 +280,10 @@ static ucs_status_t recv_net_not_started(recv_net_write_t *write, ucs_status_t w
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, why);
     ri_way_fail_and_tell(worker, write->op.peer); /* and so does the receiver */
     ri_keys_release(&write->keys);
-    status = recv_net_send_again(req, write->op.way);
+    status = rtr_send_net_send_again(req, write->op.way);
     if ((req->conn != NULL) && ri_net_transfer_may_try_again(status)) {
         req->waiting |= RI_SEND_WAIT_WRITE;
-        write->op.end = recv_net_write_failed;
+        write->op.end = rtr_send_net_write_failed;
         ri_net_transfer_again(&write->op);
         return UCS_OK;
     }
@@ -292,19 +293,19 @@ static ucs_status_t recv_net_not_started(recv_net_write_t *write, ucs_status_t w
 
 /* Write. @return UCS_OK: the request waits for RI_SEND_WAIT_WRITE, or, if its message is sent
  * again, for the answer. */
-static ucs_status_t recv_net_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+static ucs_status_t rtr_send_net_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
-    recv_net_write_t *write = req->proto_state;
-    const ri_rtr_t *rtr     = terms->rtr;
-    ri_conn_t *conn         = req->conn;
-    ri_peer_t *peer         = conn->peer;
+    rtr_send_net_write_t *write = req->proto_state;
+    const ri_rtr_t *rtr         = terms->rtr;
+    ri_conn_t *conn             = req->conn;
+    ri_peer_t *peer             = conn->peer;
     ri_net_source_t source;
     ri_transfer_t transfer;
     ucs_status_t status;
 
     conn->tx_tag = req->tag;
     ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
-    ri_net_transfer_init(&write->op, conn->worker, peer, recv_net_write_end);
+    ri_net_transfer_init(&write->op, conn->worker, peer, rtr_send_net_write_end);
     write->req       = req;
     req->proto_state = NULL;
     req->keys        = &write->keys; /* during the call */
@@ -312,18 +313,19 @@ static ucs_status_t recv_net_start(ri_send_req_t *req, const ri_send_terms_t *te
     req->keys        = NULL;
 
     transfer.notify    = 1;
-    transfer.immediate = ri_recv_net_immediate(req, rtr);
+    transfer.immediate = ri_rtr_send_net_immediate(req, rtr);
     status             = ri_rtr_write(peer->way.ep, rtr, &transfer);
     if (ri_likely(status == UCS_INPROGRESS)) {
         ri_net_transfer_started(&write->op, req->data.length);
         req->waiting |= RI_SEND_WAIT_WRITE;
-        ri_recv_net_untold(conn, req->sn, rtr);
+        ri_rtr_send_net_untold(conn, req->sn, rtr);
         return UCS_OK;
     }
-    return recv_net_not_started(write, status);
+    return rtr_send_net_not_started(write, status);
 }
 
-int ri_recv_net_note(ri_conn_t *conn, const ri_plane_ep_t *way, const ri_wire_msg_t *msg)
+int ri_rtr_send_net_note(ri_conn_t *conn, const ri_plane_ep_t *way,
+                         const ri_wire_msg_t *msg)
 {
     if ((conn->rtr.words == NULL) || (conn->status != UCS_OK) ||
         !(conn->flags & RI_CONN_WAY) || (way == NULL) ||
@@ -336,8 +338,8 @@ int ri_recv_net_note(ri_conn_t *conn, const ri_plane_ep_t *way, const ri_wire_ms
     return 1;
 }
 
-void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t kind,
-                     uint64_t length)
+void ri_rtr_send_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t kind,
+                         uint64_t length)
 {
     ri_rtr_t rtr    = {.tag        = msg->tag,
                        .mask       = msg->mask,
@@ -369,15 +371,15 @@ void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t ki
     ri_trace(&conn->worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
 }
 
-void ri_recv_net_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg)
+void ri_rtr_send_net_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
-    if (ri_recv_net_note(conn, ri_way_that(conn->peer, RI_PLANE_NOTIFY), msg)) {
-        ri_recv_net_add(conn, msg, RI_RTR_MESSAGE, msg->rtr_length);
+    if (ri_rtr_send_net_note(conn, ri_way_that(conn->peer, RI_PLANE_NOTIFY), msg)) {
+        ri_rtr_send_net_add(conn, msg, RI_RTR_MESSAGE, msg->rtr_length);
     }
 }
 
 /* @return Whether an RTR is not used and never will be. */
-static int recv_net_revoke(ri_ring_grant_t *grant, uint32_t generation)
+static int rtr_send_net_revoke(ri_ring_grant_t *grant, uint32_t generation)
 {
     return ri_rtr_note(grant, generation, RI_RING_GRANT_FREE) ||
            ri_ring_grant_change(grant, generation, RI_RING_GRANT_FREE) ||
@@ -386,8 +388,8 @@ static int recv_net_revoke(ri_ring_grant_t *grant, uint32_t generation)
 
 /* What the conn that a REVOKE is addressed to knows of RTRs, or has known. @return NULL: it has
  * used none. */
-static ri_rtr_words_t *recv_net_words(const ri_peer_t *peer, const ri_conn_t *conn,
-                                      uint32_t conn_id)
+static ri_rtr_words_t *rtr_send_net_words(const ri_peer_t *peer, const ri_conn_t *conn,
+                                          uint32_t conn_id)
 {
     ri_rtr_words_t *words;
 
@@ -402,7 +404,7 @@ static ri_rtr_words_t *recv_net_words(const ri_peer_t *peer, const ri_conn_t *co
     return NULL;
 }
 
-static int recv_net_has_used(const ri_rtr_words_t *words)
+static int rtr_send_net_has_used(const ri_rtr_words_t *words)
 {
     uint64_t word;
     uint32_t state;
@@ -418,15 +420,15 @@ static int recv_net_has_used(const ri_rtr_words_t *words)
     return 0;
 }
 
-void ri_recv_net_conn_ends(ri_conn_t *conn)
+void ri_rtr_send_net_conn_ends(ri_conn_t *conn)
 {
     ri_rtr_words_t *words = conn->rtr.words;
     ri_rtr_words_t *old;
 
-    if ((words == NULL) || !recv_net_has_used(words)) {
+    if ((words == NULL) || !rtr_send_net_has_used(words)) {
         return;
     }
-    old = recv_net_words(conn->peer, NULL, conn->id);
+    old = rtr_send_net_words(conn->peer, NULL, conn->id);
     if (old != NULL) { /* ids come again */
         ucs_list_del(&old->list);
         free(old);
@@ -436,8 +438,8 @@ void ri_recv_net_conn_ends(ri_conn_t *conn)
     ucs_list_add_tail(&conn->peer->rtr.words, &words->list);
 }
 
-void ri_recv_net_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
-                               const ri_wire_msg_t *msg)
+void ri_rtr_send_net_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
+                                   const ri_wire_msg_t *msg)
 {
     ri_peer_t *peer   = ri_map_get(&worker->peers, msg->uid);
     ri_wire_msg_t ans = {.type       = RI_WIRE_REVOKED,
@@ -452,20 +454,20 @@ void ri_recv_net_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
         ++worker->counters.rx_stale;
         return;
     }
-    words   = recv_net_words(peer, conn, msg->id);
+    words   = rtr_send_net_words(peer, conn, msg->id);
     revoked = (words == NULL) ||
-              recv_net_revoke(&words->word[msg->entry], msg->generation);
+              rtr_send_net_revoke(&words->word[msg->entry], msg->generation);
     ans.flags = revoked ? 0 : RI_WIRE_REVOKED_USED;
     ri_control_send_message(peer, &ans);
 }
 
-static void recv_net_peer_made(ri_worker_t *worker, ri_peer_t *peer)
+static void rtr_send_net_peer_made(ri_worker_t *worker, ri_peer_t *peer)
 {
     (void)worker;
     ucs_list_head_init(&peer->rtr.words);
 }
 
-static void recv_net_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
+static void rtr_send_net_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
 {
     (void)worker;
     while (!ucs_list_is_empty(&peer->rtr.words)) {
@@ -473,13 +475,13 @@ static void recv_net_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
     }
 }
 
-static int recv_net_tells_itself(const ri_send_terms_t *terms)
+static int rtr_send_net_tells_itself(const ri_send_terms_t *terms)
 {
     (void)terms;
     return 1;
 }
 
-static void recv_net_conn_freed(ri_conn_t *conn)
+static void rtr_send_net_conn_freed(ri_conn_t *conn)
 {
     ucs_list_del(&conn->rtr.late_link);
     free(conn->rtr.table);
@@ -489,22 +491,23 @@ static void recv_net_conn_freed(ri_conn_t *conn)
     free(conn->rtr.grids);
 }
 
-const ri_module_t ri_module_recv_net = {.name        = "recv_net",
-                                        .way_opened  = ri_recv_net_open,
-                                        .conn_tells  = recv_net_tell,
-                                        .peer_made   = recv_net_peer_made,
-                                        .peer_freed  = recv_net_peer_freed,
-                                        .conn_closes = ri_recv_net_conn_ends,
-                                        .conn_freed  = recv_net_conn_freed};
+const ri_module_t ri_module_rtr_send_net = {.name        = "rtr_send_net",
+                                            .way_opened  = ri_rtr_send_net_open,
+                                            .conn_tells  = rtr_send_net_tell,
+                                            .peer_made   = rtr_send_net_peer_made,
+                                            .peer_freed  = rtr_send_net_peer_freed,
+                                            .conn_closes = ri_rtr_send_net_conn_ends,
+                                            .conn_freed  = rtr_send_net_conn_freed};
 
-const ri_send_proto_t ri_send_proto_recv_net = {.name         = "recv_net",
-                                                .called       = "rtr",
-                                                .wire_type    = RI_WIRE_PLACED,
-                                                .answer       = RI_SEND_ANSWER_NEVER,
-                                                .take         = recv_net_take,
-                                                .start        = recv_net_start,
-                                                .forget       = recv_net_forget,
-                                                .tells_itself = recv_net_tells_itself,
-                                                RI_SEND_COUNTS(tx_recv_rndv)};
+const ri_send_proto_t ri_send_proto_rtr_send_net = {
+        .name         = "rtr_send_net",
+        .called       = "rtr",
+        .wire_type    = RI_WIRE_PLACED,
+        .answer       = RI_SEND_ANSWER_NEVER,
+        .take         = rtr_send_net_take,
+        .start        = rtr_send_net_start,
+        .forget       = rtr_send_net_forget,
+        .tells_itself = rtr_send_net_tells_itself,
+        RI_SEND_COUNTS(tx_recv_rndv)};
 
-const ri_rtr_ops_t ri_rtr_ops_message = {.room = recv_net_room, .by_net = 1};
+const ri_rtr_ops_t ri_rtr_ops_message = {.room = rtr_send_net_room, .by_net = 1};

@@ -13,7 +13,7 @@ namespace {
 /* Progress calls after which nothing waits to be given back any more. */
 const int PATIENCE = 300;
 
-class hybrid_test : public rndv_test {
+class pool_send_test : public rndv_test {
 protected:
     static constexpr size_t MEDIUM = 20000;
     static constexpr size_t POOL   = 512 * 1024; /* 16 buffers of 32 KB */

@@ -4,7 +4,7 @@
  *
  * Receiver-initiated rendezvous through a network, of messages of medium length: copied to the
  * pool (pool.h) and written from there into the receive that an RTR offers. With the copy the send
- * is complete. It is told as all others that use an RTR (recv_net.h).
+ * is complete. It is told as all others that use an RTR (rtr_send_net.h).
  *
  * Without the copy a send would end with the acknowledgement of its write, a latency after the
  * receiver has the data. Where both sides send and receive in turn, the receive that follows
@@ -16,8 +16,8 @@
 #include "../../core/send_req.h"
 #include "../../link/net_transfer.h"
 #include "../../link/way.h"
-#include "../pool/hybrid.h"
-#include "recv_net.h"
+#include "../pool/pool_send.h"
+#include "rtr_send_net.h"
 #include "rtr_write.h"
 
 #include <stdlib.h>
@@ -26,21 +26,21 @@
 /* The first part of a message that is copied and written in parts, and how many times as long as
  * all before it the next one may be: a processor copies so much faster than a network writes, so
  * of the copying only that of the first part takes time. */
-#define RECV_HYBRID_PART   16384
-#define RECV_HYBRID_FASTER 4
+#define RTR_SEND_POOL_PART   16384
+#define RTR_SEND_POOL_FASTER 4
 
 /* A write that is under way. Till it starts it is the request's proto_state. */
-typedef struct recv_hybrid_write {
+typedef struct rtr_send_pool_write {
     ri_net_transfer_t op;
     ri_pool_buffer_t *buffer;
-} recv_hybrid_write_t;
+} rtr_send_pool_write_t;
 
 /* The write of a buffer has failed. @return UCS_OK, or an error: the buffer is given back, or, if
  * that may be tried again, as it was. */
-static ucs_status_t recv_hybrid_send_again(ri_pool_buffer_t *buffer)
+static ucs_status_t rtr_send_pool_send_again(ri_pool_buffer_t *buffer)
 {
     ri_conn_t *conn     = buffer->conn;
-    ucs_status_t status = ri_hybrid_send_again(buffer);
+    ucs_status_t status = ri_pool_send_again(buffer);
 
     if (ri_net_transfer_may_try_again(status)) {
         return status;
@@ -48,7 +48,7 @@ static ucs_status_t recv_hybrid_send_again(ri_pool_buffer_t *buffer)
     /* till now a conn that fails or goes leaves it alone */
     ri_pool_set_state(buffer, RI_POOL_LENT);
     if ((status != UCS_OK) || ((buffer->conn == conn) && !ri_conn_goes_on(conn))) {
-        ri_hybrid_give_back(buffer);
+        ri_pool_send_free(buffer);
     } else if (buffer->conn == conn) {
         ++conn->counters.tx_again;
     }
@@ -56,8 +56,8 @@ static ucs_status_t recv_hybrid_send_again(ri_pool_buffer_t *buffer)
 }
 
 /* The message of a buffer has to be sent again, unless nobody waits for it. As with others, not for
- * want of memory (recv_net.c). @return 0: that is to be tried again. */
-static int recv_hybrid_failed(ri_pool_buffer_t *buffer, int ending)
+ * want of memory (rtr_send_net.c). @return 0: that is to be tried again. */
+static int rtr_send_pool_failed(ri_pool_buffer_t *buffer, int ending)
 {
     ri_worker_t *worker = buffer->worker;
     ri_conn_t *conn     = buffer->conn;
@@ -66,11 +66,11 @@ static int recv_hybrid_failed(ri_pool_buffer_t *buffer, int ending)
     ucs_status_t status;
 
     if (ending || (conn == NULL) || !ri_conn_goes_on(conn)) {
-        ri_hybrid_give_back(buffer);
+        ri_pool_send_free(buffer);
         return 1;
     }
     id     = conn->id;
-    status = recv_hybrid_send_again(buffer);
+    status = rtr_send_pool_send_again(buffer);
     if (ri_net_transfer_may_try_again(status)) {
         return 0;
     }
@@ -81,18 +81,18 @@ static int recv_hybrid_failed(ri_pool_buffer_t *buffer, int ending)
 }
 
 /* What is left to be done when a write has ended, also if it has not ended well. */
-static void recv_hybrid_finish(ri_net_transfer_t *op, int ending)
+static void rtr_send_pool_finish(ri_net_transfer_t *op, int ending)
 {
-    recv_hybrid_write_t *write = ri_container_of(op, recv_hybrid_write_t, op);
-    ri_pool_buffer_t *buffer   = write->buffer;
-    ri_worker_t *worker        = op->worker;
-    ri_conn_t *conn            = buffer->conn;
-    uint32_t conn_id           = (conn != NULL) ? conn->id : 0;
+    rtr_send_pool_write_t *write = ri_container_of(op, rtr_send_pool_write_t, op);
+    ri_pool_buffer_t *buffer     = write->buffer;
+    ri_worker_t *worker          = op->worker;
+    ri_conn_t *conn              = buffer->conn;
+    uint32_t conn_id             = (conn != NULL) ? conn->id : 0;
 
     if (op->status == UCS_OK) {
-        ri_hybrid_give_back(buffer);
-    } else if (!recv_hybrid_failed(buffer, ending)) {
-        op->end = recv_hybrid_finish;
+        ri_pool_send_free(buffer);
+    } else if (!rtr_send_pool_failed(buffer, ending)) {
+        op->end = rtr_send_pool_finish;
         ri_net_transfer_again(op);
         return;
     }
@@ -102,26 +102,26 @@ static void recv_hybrid_finish(ri_net_transfer_t *op, int ending)
     }
 }
 
-static void recv_hybrid_end(ri_net_transfer_t *op, int ending)
+static void rtr_send_pool_end(ri_net_transfer_t *op, int ending)
 {
-    recv_hybrid_write_t *write = ri_container_of(op, recv_hybrid_write_t, op);
-    ri_pool_buffer_t *buffer   = write->buffer;
-    ri_conn_t *conn            = buffer->conn;
+    rtr_send_pool_write_t *write = ri_container_of(op, rtr_send_pool_write_t, op);
+    ri_pool_buffer_t *buffer     = write->buffer;
+    ri_conn_t *conn              = buffer->conn;
 
     ri_trace(&op->worker->trace, RI_TRACE_SEND_WRITE, buffer->length, op->status);
     if (op->status != UCS_OK) {
         ri_net_transfer_lost_way(op, conn);
     }
     if (conn != NULL) {
-        ri_recv_net_not_untold(conn, buffer->sn);
+        ri_rtr_send_net_not_untold(conn, buffer->sn);
         conn->counters.tx_written_bytes += (op->status == UCS_OK) ? buffer->length : 0;
     }
-    recv_hybrid_finish(op, ending);
+    rtr_send_pool_finish(op, ending);
 }
 
 /* Write a part of the buffer, which is there. The last one tells the receiver. */
-static ucs_status_t recv_hybrid_write(recv_hybrid_write_t *write, const ri_rtr_t *rtr,
-                                      size_t offset, size_t length, uint32_t immediate)
+static ucs_status_t rtr_send_pool_write(rtr_send_pool_write_t *write, const ri_rtr_t *rtr,
+                                        size_t offset, size_t length, uint32_t immediate)
 {
     ri_pool_buffer_t *buffer = write->buffer;
     int is_last              = (offset + length == buffer->length);
@@ -140,16 +140,16 @@ static ucs_status_t recv_hybrid_write(recv_hybrid_write_t *write, const ri_rtr_t
 
 /* The notification of a message that is shorter than its receive tells the length of the write
  * that it comes with. */
-static int recv_hybrid_has_parts(const ri_send_req_t *req, const ri_rtr_t *rtr)
+static int rtr_send_pool_has_parts(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     return ri_dt_is_contig(&req->data) && (req->data.length == rtr->length);
 }
 
-static ucs_status_t recv_hybrid_copy_and_write(recv_hybrid_write_t *write,
-                                               ri_send_req_t *req, const ri_rtr_t *rtr)
+static ucs_status_t rtr_send_pool_copy_and_write(rtr_send_pool_write_t *write,
+                                                 ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    uint32_t immediate  = ri_recv_net_immediate(req, rtr);
-    int parts           = recv_hybrid_has_parts(req, rtr);
+    uint32_t immediate  = ri_rtr_send_net_immediate(req, rtr);
+    int parts           = rtr_send_pool_has_parts(req, rtr);
     uint8_t *data       = write->buffer->data;
     size_t length       = req->data.length;
     size_t offset       = 0;
@@ -158,14 +158,14 @@ static ucs_status_t recv_hybrid_copy_and_write(recv_hybrid_write_t *write,
 
     if (!parts) {
         ri_dt_pack(&req->data, data);
-        return recv_hybrid_write(write, rtr, 0, length, immediate);
+        return rtr_send_pool_write(write, rtr, 0, length, immediate);
     }
     do { /* what was not written has to be in the buffer, too */
-        part = ri_max(offset * RECV_HYBRID_FASTER, (size_t)RECV_HYBRID_PART);
+        part = ri_max(offset * RTR_SEND_POOL_FASTER, (size_t)RTR_SEND_POOL_PART);
         part = ri_min(part, length - offset);
         memcpy(data + offset, (const uint8_t *)req->data.buffer + offset, part);
         if (!UCS_STATUS_IS_ERR(status)) {
-            status = recv_hybrid_write(write, rtr, offset, part, immediate);
+            status = rtr_send_pool_write(write, rtr, offset, part, immediate);
         }
         offset += part;
     } while (offset < length);
@@ -173,18 +173,18 @@ static ucs_status_t recv_hybrid_copy_and_write(recv_hybrid_write_t *write,
 }
 
 /* Get a buffer that the way can reach, and all other memory. */
-static int recv_hybrid_prepare(ri_send_req_t *req)
+static int rtr_send_pool_prepare(ri_send_req_t *req)
 {
-    recv_hybrid_write_t *write;
+    rtr_send_pool_write_t *write;
 
-    if (!ri_hybrid_reaches(req->conn, req->data.length)) {
+    if (!ri_pool_send_reaches(req->conn, req->data.length)) {
         return 0;
     }
     write = malloc(sizeof(*write));
     if (write == NULL) {
         return 0;
     }
-    write->buffer = ri_hybrid_get(req);
+    write->buffer = ri_pool_send_get(req);
     if (write->buffer == NULL) {
         free(write);
         return 0;
@@ -193,27 +193,28 @@ static int recv_hybrid_prepare(ri_send_req_t *req)
     return 1;
 }
 
-static void recv_hybrid_forget(ri_send_req_t *req)
+static void rtr_send_pool_forget(ri_send_req_t *req)
 {
     free(req->proto_state);
     req->proto_state = NULL;
 }
 
-static unsigned recv_hybrid_take(ri_send_req_t *req, const ri_send_terms_t *terms)
+static unsigned rtr_send_pool_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
-    if (!recv_hybrid_prepare(req)) {
+    if (!rtr_send_pool_prepare(req)) {
         return RI_SEND_LACKS_POOL;
     }
     if (ri_rtr_use(terms->rtr)) {
         return 0;
     }
-    ri_hybrid_give_back(((recv_hybrid_write_t *)req->proto_state)->buffer);
-    recv_hybrid_forget(req);
+    ri_pool_send_free(((rtr_send_pool_write_t *)req->proto_state)->buffer);
+    rtr_send_pool_forget(req);
     return RI_SEND_LACKS_RTR;
 }
 
 /* The way has failed before the write of a buffer, or its last part, has begun. */
-static ucs_status_t recv_hybrid_not_started(recv_hybrid_write_t *write, ucs_status_t why)
+static ucs_status_t rtr_send_pool_not_started(rtr_send_pool_write_t *write,
+                                              ucs_status_t why)
 {
     ri_pool_buffer_t *buffer = write->buffer;
     ri_worker_t *worker      = write->op.worker;
@@ -221,10 +222,10 @@ static ucs_status_t recv_hybrid_not_started(recv_hybrid_write_t *write, ucs_stat
 
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, buffer->length, why);
     ri_way_fail_and_tell(worker, write->op.peer); /* and so does the receiver */
-    status = recv_hybrid_send_again(buffer);
+    status = rtr_send_pool_send_again(buffer);
     if (ri_net_transfer_may_try_again(status)) {
         write->op.status = why;
-        write->op.end    = recv_hybrid_finish;
+        write->op.end    = rtr_send_pool_finish;
         ri_net_transfer_again(&write->op);
         return UCS_OK;
     }
@@ -233,13 +234,13 @@ static ucs_status_t recv_hybrid_not_started(recv_hybrid_write_t *write, ucs_stat
 }
 
 /* Copy and write. */
-static ucs_status_t recv_hybrid_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+static ucs_status_t rtr_send_pool_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
-    const ri_rtr_t *rtr        = terms->rtr;
-    recv_hybrid_write_t *write = req->proto_state;
-    ri_pool_buffer_t *buffer   = write->buffer;
-    ri_conn_t *conn            = req->conn;
-    ri_peer_t *peer            = conn->peer;
+    const ri_rtr_t *rtr          = terms->rtr;
+    rtr_send_pool_write_t *write = req->proto_state;
+    ri_pool_buffer_t *buffer     = write->buffer;
+    ri_conn_t *conn              = req->conn;
+    ri_peer_t *peer              = conn->peer;
     ucs_status_t status;
 
     req->proto_state = NULL;
@@ -250,30 +251,30 @@ static ucs_status_t recv_hybrid_start(ri_send_req_t *req, const ri_send_terms_t 
     buffer->sn    = req->sn;
     buffer->tag   = req->tag;
     ri_pool_set_state(buffer, RI_POOL_WRITING);
-    ri_net_transfer_init(&write->op, conn->worker, peer, recv_hybrid_end);
-    status = recv_hybrid_copy_and_write(write, req, rtr);
+    ri_net_transfer_init(&write->op, conn->worker, peer, rtr_send_pool_end);
+    status = rtr_send_pool_copy_and_write(write, req, rtr);
     if (ri_likely(status == UCS_INPROGRESS)) {
         ri_net_transfer_started(&write->op, buffer->length);
-        ri_recv_net_untold(conn, req->sn, rtr);
+        ri_rtr_send_net_untold(conn, req->sn, rtr);
         return UCS_OK;
     }
-    return recv_hybrid_not_started(write, status);
+    return rtr_send_pool_not_started(write, status);
 }
 
-static int recv_hybrid_tells_itself(const ri_send_terms_t *terms)
+static int rtr_send_pool_tells_itself(const ri_send_terms_t *terms)
 {
     (void)terms;
     return 1;
 }
 
-const ri_send_proto_t ri_send_proto_recv_hybrid = {
-        .name         = "recv_hybrid",
+const ri_send_proto_t ri_send_proto_rtr_send_pool = {
+        .name         = "rtr_send_pool",
         .called       = "rtr",
         .wire_type    = RI_WIRE_PLACED,
         .answer       = RI_SEND_ANSWER_NEVER,
-        .take         = recv_hybrid_take,
-        .start        = recv_hybrid_start,
-        .forget       = recv_hybrid_forget,
+        .take         = rtr_send_pool_take,
+        .start        = rtr_send_pool_start,
+        .forget       = rtr_send_pool_forget,
         .can_end_now  = ri_send_always_ends_now,
-        .tells_itself = recv_hybrid_tells_itself,
+        .tells_itself = rtr_send_pool_tells_itself,
         RI_SEND_COUNTS(tx_recv_rndv)};

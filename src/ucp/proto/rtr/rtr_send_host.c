@@ -5,7 +5,7 @@
  * The write comes before the message has a number (take). A copy by both sides begins with the
  * message (start). A receiver that is late is looked after in progress.
  */
-#include "recv_rndv.h"
+#include "rtr_send_host.h"
 #include "../coop/coop_send.h"
 #include "../../core/send_req.h"
 #include "../rndv/rndv.h"
@@ -19,16 +19,16 @@
 #include <string.h>
 
 /* Runs of the sender in one call of the plane. */
-#define RECV_RNDV_RUNS 64
+#define RTR_SEND_HOST_RUNS 64
 
-double ri_recv_rndv_patience = 10e-6;
+double ri_rtr_send_host_patience = 10e-6;
 
 /* Write data in runs, some of them at a time. */
-static ucs_status_t recv_rndv_write_runs(const ri_dt_data_t *data, ri_plane_ep_t *ep,
-                                         const ri_rtr_t *rtr)
+static ucs_status_t rtr_send_host_write_runs(const ri_dt_data_t *data, ri_plane_ep_t *ep,
+                                             const ri_rtr_t *rtr)
 {
     ri_transfer_t part = {.offset = 0};
-    ri_segment_t local[1 + RECV_RNDV_RUNS];
+    ri_segment_t local[1 + RTR_SEND_HOST_RUNS];
     ucs_status_t status;
 
     part.local = local;
@@ -37,7 +37,7 @@ static ucs_status_t recv_rndv_write_runs(const ri_dt_data_t *data, ri_plane_ep_t
         local[0]       = (ri_segment_t){0, part.offset};
         part.length    = data->length - part.offset;
         part.num_local = 1 + ri_dt_runs(data, part.offset, &part.length, &local[1],
-                                        RECV_RNDV_RUNS);
+                                        RTR_SEND_HOST_RUNS);
         status         = ri_rtr_write(ep, rtr, &part);
         part.offset += part.length;
     } while ((status == UCS_OK) && (part.offset < data->length));
@@ -45,8 +45,8 @@ static ucs_status_t recv_rndv_write_runs(const ri_dt_data_t *data, ri_plane_ep_t
 }
 
 /* Write the data of a send, and note that. */
-static ucs_status_t recv_rndv_write(const ri_send_req_t *req, ri_plane_ep_t *ep,
-                                    const ri_rtr_t *rtr)
+static ucs_status_t rtr_send_host_write(const ri_send_req_t *req, ri_plane_ep_t *ep,
+                                        const ri_rtr_t *rtr)
 {
     ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
     ri_transfer_t whole = {.length = req->data.length};
@@ -54,7 +54,7 @@ static ucs_status_t recv_rndv_write(const ri_send_req_t *req, ri_plane_ep_t *ep,
     ucs_status_t status;
 
     if (ri_dt_is_spread(&req->data)) {
-        status = recv_rndv_write_runs(&req->data, ep, rtr);
+        status = rtr_send_host_write_runs(&req->data, ep, rtr);
     } else {
         whole.local     = local;
         whole.num_local = ri_dt_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
@@ -65,10 +65,10 @@ static ucs_status_t recv_rndv_write(const ri_send_req_t *req, ri_plane_ep_t *ep,
 }
 
 /* Write the data of a send into the memory that an RTR offers, which was taken. */
-static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
+static ucs_status_t rtr_send_host_put(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     ri_conn_t *conn     = req->conn;
-    ucs_status_t status = recv_rndv_write(req, conn->peer->local.ep, rtr);
+    ucs_status_t status = rtr_send_host_write(req, conn->peer->local.ep, rtr);
 
     if (status == UCS_OK) {
         ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
@@ -82,19 +82,19 @@ static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
 }
 
 /* Write the data of a send where an RTR says. @return Whether that was done. */
-static int recv_rndv_use(ri_send_req_t *req, const ri_rtr_t *rtr)
+static int rtr_send_host_use(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     return (req->conn->peer->local.ep != NULL) && ri_rtr_use(rtr) &&
-           (recv_rndv_put(req, rtr) == UCS_OK);
+           (rtr_send_host_put(req, rtr) == UCS_OK);
 }
 
-static unsigned recv_rndv_take(ri_send_req_t *req, const ri_send_terms_t *terms)
+static unsigned rtr_send_host_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
-    return recv_rndv_use(req, terms->rtr) ? 0 : RI_SEND_LACKS_RTR;
+    return rtr_send_host_use(req, terms->rtr) ? 0 : RI_SEND_LACKS_RTR;
 }
 
 /* The data is there: send PLACED. */
-static ucs_status_t recv_rndv_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+static ucs_status_t rtr_send_host_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     ri_wire_placed_t placed = {.length = req->data.length};
 
@@ -103,22 +103,23 @@ static ucs_status_t recv_rndv_start(ri_send_req_t *req, const ri_send_terms_t *t
 
 /* Take the memory that an RTR offers, in one place, for a copy by both sides. Until the slot has
  * its address, the receiver waits if it must end. */
-static int recv_rndv_share(const ri_rtr_t *rtr)
+static int rtr_send_host_share(const ri_rtr_t *rtr)
 {
     return (rtr->kind == RI_RTR_GRANT) && (rtr->grid == NULL) &&
            ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
 }
 
 /* A copy by both sides, into the memory that an RTR offers if that can still be had. */
-static ucs_status_t recv_rndv_start_coop(ri_send_req_t *req, const ri_send_terms_t *terms)
+static ucs_status_t rtr_send_host_start_coop(ri_send_req_t *req,
+                                             const ri_send_terms_t *terms)
 {
-    return ri_coop_send_start(req, recv_rndv_share(terms->rtr) ? terms->rtr : NULL);
+    return ri_coop_send_start(req, rtr_send_host_share(terms->rtr) ? terms->rtr : NULL);
 }
 
 /* The message of an RTR was offered by RTS before, and may not have met its receive yet: then
  * the RTR can still be taken. */
-static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
-                                 uint32_t req_id)
+static void rtr_send_host_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
+                                     uint32_t req_id)
 {
     ri_send_req_t *req = ri_id_get(&conn->worker->req_ids, req_id);
 
@@ -130,19 +131,19 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
         return;
     }
     if (ri_coop_send_of(req) != NULL) {
-        if (recv_rndv_share(rtr)) {
+        if (rtr_send_host_share(rtr)) {
             ri_coop_send_offer(req, rtr->address);
             ri_rtr_end(rtr, RI_RING_GRANT_SLOT);
         }
-    } else if (recv_rndv_use(req, rtr)) {
+    } else if (rtr_send_host_use(req, rtr)) {
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
     }
 }
 
 /* A receiver that is in the library reads at once, into its own caches. So the sender gives
  * it some time, unless both can copy. Of an exchange each side reads its own. */
-static void recv_rndv_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
-                                  uint32_t req_id)
+static void rtr_send_host_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
+                                      uint32_t req_id)
 {
     ri_worker_t *worker      = conn->worker;
     const ri_send_req_t *req = ri_id_get(&worker->req_ids, req_id);
@@ -152,7 +153,7 @@ static void recv_rndv_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t
         return;
     }
     if (ri_coop_send_of(req) != NULL) {
-        recv_rndv_answer_rts(conn, rtr, sn, req_id);
+        rtr_send_host_answer_rts(conn, rtr, sn, req_id);
         return;
     }
     late.since = ri_clock_now();
@@ -163,10 +164,10 @@ static void recv_rndv_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t
     worker->attention = 1;
 }
 
-void ri_recv_rndv_progress(ri_worker_t *worker)
+void ri_rtr_send_host_progress(ri_worker_t *worker)
 {
     size_t count = ucs_list_length(&worker->rtr.late_conns);
-    double until = ri_clock_now() - ri_recv_rndv_patience;
+    double until = ri_clock_now() - ri_rtr_send_host_patience;
     ri_rtr_late_t late;
     ri_conn_t *conn;
 
@@ -179,14 +180,14 @@ void ri_recv_rndv_progress(ri_worker_t *worker)
         }
         ucs_list_add_tail(&worker->rtr.late_conns, &conn->rtr.late_link);
         if (ri_rtr_table_pop_late(conn->rtr.table, until, &late)) {
-            recv_rndv_answer_rts(conn, &late.rtr, late.sn, late.req_id);
+            rtr_send_host_answer_rts(conn, &late.rtr, late.sn, late.req_id);
         }
     }
 }
 
 /* Take an RTR out of a record. @return 0: it breaks the protocol. */
-static int recv_rndv_parse(const ri_ring_record_t *record, uint32_t length,
-                           ri_wire_rtr_runs_t *wire)
+static int rtr_send_host_parse(const ri_ring_record_t *record, uint32_t length,
+                               ri_wire_rtr_runs_t *wire)
 {
     if ((length != sizeof(wire->rtr)) && (length != sizeof(*wire))) {
         return 0;
@@ -198,8 +199,8 @@ static int recv_rndv_parse(const ri_ring_record_t *record, uint32_t length,
             ri_grid_is_valid(&wire->grid, wire->rtr.address, wire->rtr.length));
 }
 
-int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
-                         uint32_t length)
+int ri_rtr_send_host_receive(ri_stream_t *stream, const ri_ring_record_t *record,
+                             uint32_t length)
 {
     ri_worker_t *worker = stream->worker;
     uint32_t conn_id    = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
@@ -211,7 +212,7 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
     ri_rtr_t rtr;
 
     ++worker->counters.rx_control;
-    if (!recv_rndv_parse(record, length, &wire)) {
+    if (!rtr_send_host_parse(record, length, &wire)) {
         return 0;
     }
     if ((conn == NULL) || (conn->peer != stream->peer) || (conn->rtr.table == NULL) ||
@@ -240,33 +241,33 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
     fate = ri_rtr_table_add(conn->rtr.table, &rtr, wire.rtr.seen, &sn, &req_id);
     ri_trace(&worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
     if (fate == RI_RTR_FOR_RTS) {
-        recv_rndv_handle_late(conn, &rtr, sn, req_id);
+        rtr_send_host_handle_late(conn, &rtr, sn, req_id);
     }
     return 1;
 }
 
-const ri_send_proto_t ri_send_proto_recv_rndv = {.name      = "recv_rndv",
-                                                 .called    = "rtr",
-                                                 .wire_type = RI_WIRE_PLACED,
-                                                 .answer    = RI_SEND_ANSWER_NEVER,
-                                                 .take      = recv_rndv_take,
-                                                 .start     = recv_rndv_start,
-                                                 RI_SEND_COUNTS(tx_recv_rndv)};
+const ri_send_proto_t ri_send_proto_rtr_send_host = {.name      = "rtr_send_host",
+                                                     .called    = "rtr",
+                                                     .wire_type = RI_WIRE_PLACED,
+                                                     .answer    = RI_SEND_ANSWER_NEVER,
+                                                     .take      = rtr_send_host_take,
+                                                     .start     = rtr_send_host_start,
+                                                     RI_SEND_COUNTS(tx_recv_rndv)};
 
-const ri_send_proto_t ri_send_proto_recv_coop = {
-        .name          = "recv_coop",
+const ri_send_proto_t ri_send_proto_rtr_send_coop = {
+        .name          = "rtr_send_coop",
         .called        = "coop",
         .wire_type     = RI_WIRE_RTS,
         .answer        = RI_SEND_ANSWER_ALWAYS,
         .take          = ri_coop_send_take,
-        .start         = recv_rndv_start_coop,
+        .start         = rtr_send_host_start_coop,
         .answered      = ri_coop_send_answered,
         .forget        = ri_coop_send_give_up,
         .outlives_loss = ri_coop_send_outlives_loss,
         RI_SEND_COUNTS(tx_coop)};
 
 /* The grid may be that of a later RTR, if the receiver breaks the protocol. */
-static uint64_t recv_rndv_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
+static uint64_t rtr_send_host_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     (void)req;
     return ((rtr->grid == NULL) ||
@@ -276,4 +277,4 @@ static uint64_t recv_rndv_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
                    0;
 }
 
-const ri_rtr_ops_t ri_rtr_ops_grant = {.room = recv_rndv_room};
+const ri_rtr_ops_t ri_rtr_ops_grant = {.room = rtr_send_host_room};

@@ -2,19 +2,19 @@
 
 /* What is copied to the pool for receivers that are away (src/ucp/tag/send.c, src/ucp/proto/select.c). */
 
-#include "hybrid_test.h"
+#include "pool_send_test.h"
 #include "unit/common/spread_type.h"
 
 namespace {
 
-class test_hybrid_away : public hybrid_test {
+class test_pool_send_away : public pool_send_test {
 protected:
     void say(uint8_t hint) { ri_peer_note_hint(m_conn->peer, hint); }
 };
 
 /* For a receiver that has said that it is away, longer messages are copied, too: until it waits or asks
  * soon again. */
-TEST_F(test_hybrid_away, longer_messages_are_copied)
+TEST_F(test_pool_send_away, longer_messages_are_copied)
 {
     const struct {
         uint8_t hint;
@@ -48,7 +48,7 @@ TEST_F(test_hybrid_away, longer_messages_are_copied)
 }
 
 /* What is in short runs is packed in any case. */
-TEST_F(test_hybrid_away, data_in_runs)
+TEST_F(test_pool_send_away, data_in_runs)
 {
     const struct {
         uint8_t hint;
@@ -95,7 +95,7 @@ TEST_F(test_hybrid_away, data_in_runs)
 }
 
 /* The pool is also there for others, which are not as long. */
-TEST_F(test_hybrid_away, half_of_the_pool_is_left)
+TEST_F(test_pool_send_away, half_of_the_pool_is_left)
 {
     const size_t length = POOL / 4;
     std::vector<rndv_ptr> sends;

@@ -1,16 +1,16 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/pool/hybrid.c: how pool buffers come back, and answers that are hostile or stale.
+ * src/ucp/proto/pool/pool_send.c: how pool buffers come back, and answers that are hostile or stale.
  */
 
-#include "hybrid_test.h"
+#include "pool_send_test.h"
 
 #include <set>
 
 namespace {
 
-class test_hybrid_release : public hybrid_test {
+class test_pool_send_release : public pool_send_test {
 protected:
     /* A message by the pool, whose buffer the receiver has not given back yet */
     void receive_one()
@@ -26,7 +26,7 @@ protected:
 
 /* How buffers come back */
 
-TEST_F(test_hybrid_release, releases_go_together)
+TEST_F(test_pool_send_release, releases_go_together)
 {
     connect_planes();
     for (unsigned i = 1; i <= 8; ++i) {
@@ -40,7 +40,7 @@ TEST_F(test_hybrid_release, releases_go_together)
     EXPECT_EQ(0u, stale(*m_a));
 }
 
-TEST_F(test_hybrid_release, a_release_does_not_wait_for_ever)
+TEST_F(test_pool_send_release, a_release_does_not_wait_for_ever)
 {
     connect_planes();
     receive_one();
@@ -55,7 +55,7 @@ TEST_F(test_hybrid_release, a_release_does_not_wait_for_ever)
     EXPECT_EQ(0u, used(*m_a));
 }
 
-TEST_F(test_hybrid_release, released_at_once_when_the_pool_is_low)
+TEST_F(test_pool_send_release, released_at_once_when_the_pool_is_low)
 {
     connect_planes();
     memory to(CONTIG, MEDIUM);
@@ -79,7 +79,7 @@ TEST_F(test_hybrid_release, released_at_once_when_the_pool_is_low)
     EXPECT_EQ(0u, used(*m_a));
 }
 
-TEST_F(test_hybrid_release, a_release_rides_on_a_message)
+TEST_F(test_pool_send_release, a_release_rides_on_a_message)
 {
     with_rings();
     connect_planes();
@@ -114,7 +114,7 @@ TEST_F(test_hybrid_release, a_release_rides_on_a_message)
 }
 
 /* Whatever carries it, every buffer comes back once. */
-TEST_F(test_hybrid_release, releases_through_the_ring)
+TEST_F(test_pool_send_release, releases_through_the_ring)
 {
     with_rings();
     connect_planes();
@@ -136,7 +136,7 @@ TEST_F(test_hybrid_release, releases_through_the_ring)
     EXPECT_EQ(0u, stale(*m_a));
 }
 
-TEST_F(test_hybrid_release, release_while_the_ring_goes)
+TEST_F(test_pool_send_release, release_while_the_ring_goes)
 {
     with_rings();
     connect_planes();
@@ -168,7 +168,7 @@ TEST_F(test_hybrid_release, release_while_the_ring_goes)
 }
 
 /* What waits at a conn that fails or loses a message goes by another one. */
-TEST_F(test_hybrid_release, release_of_a_conn_that_fails)
+TEST_F(test_pool_send_release, release_of_a_conn_that_fails)
 {
     for (bool loses : {false, true}) {
         SCOPED_TRACE(loses);
@@ -198,7 +198,7 @@ TEST_F(test_hybrid_release, release_of_a_conn_that_fails)
     }
 }
 
-TEST_F(test_hybrid_release, releases_that_are_owed)
+TEST_F(test_pool_send_release, releases_that_are_owed)
 {
     connect_planes();
     bytes content = pattern(1, MEDIUM);
@@ -223,7 +223,7 @@ TEST_F(test_hybrid_release, releases_that_are_owed)
 }
 
 /* Each RELEASE is for one conn of the peer, and has the buffers of that one. */
-TEST_F(test_hybrid_release, releases_of_two_conns)
+TEST_F(test_pool_send_release, releases_of_two_conns)
 {
     connect_planes();
     m_ab2      = m_a->new_endpoint(m_b.get());
@@ -281,7 +281,7 @@ ucs_status_ptr_t send_and_close(ucp_ep_h ep, unsigned id, const void *header,
 }
 
 /* The send fails, and the application closes the only endpoint, of whose peer nothing is left. */
-TEST_F(test_hybrid_release, peer_ends_while_it_is_told)
+TEST_F(test_pool_send_release, peer_ends_while_it_is_told)
 {
     connect_planes();
     m_ab2      = m_a->new_endpoint(m_b.get());
@@ -312,7 +312,7 @@ TEST_F(test_hybrid_release, peer_ends_while_it_is_told)
     m_ba->sent.clear();
 }
 
-TEST_F(test_hybrid_release, releases_that_find_no_memory)
+TEST_F(test_pool_send_release, releases_that_find_no_memory)
 {
     connect_planes();
     receive_one();
@@ -325,7 +325,7 @@ TEST_F(test_hybrid_release, releases_that_find_no_memory)
 }
 
 /* An application that sleeps calls no progress. */
-TEST_F(test_hybrid_release, flushed_for_an_application_that_sleeps)
+TEST_F(test_pool_send_release, flushed_for_an_application_that_sleeps)
 {
     connect_planes();
     receive_one();
@@ -338,7 +338,7 @@ TEST_F(test_hybrid_release, flushed_for_an_application_that_sleeps)
 
 /* Hostile and stale answers */
 
-TEST_F(test_hybrid_release, release_once)
+TEST_F(test_pool_send_release, release_once)
 {
     connect_planes();
     uint32_t id = send_pool(5, bytes(MEDIUM)), other = send_pool(5, bytes(MEDIUM));
@@ -354,7 +354,7 @@ TEST_F(test_hybrid_release, release_once)
     EXPECT_EQ(0u, used(*m_a));
 }
 
-TEST_F(test_hybrid_release, nack_once)
+TEST_F(test_pool_send_release, nack_once)
 {
     connect_planes();
     bytes content  = pattern(1, MEDIUM);
@@ -390,7 +390,7 @@ TEST_F(test_hybrid_release, nack_once)
     EXPECT_TRUE(s->done);
 }
 
-TEST_F(test_hybrid_release, another_peer)
+TEST_F(test_pool_send_release, another_peer)
 {
     connect_planes();
     node third(0x3333);
@@ -408,7 +408,7 @@ TEST_F(test_hybrid_release, another_peer)
 }
 
 /* Buffers of one conn may come back by another one of the same peer. */
-TEST_F(test_hybrid_release, another_conn_of_the_peer)
+TEST_F(test_pool_send_release, another_conn_of_the_peer)
 {
     connect_planes();
     endpoint *ep    = m_a->new_endpoint(m_b.get());
@@ -423,7 +423,7 @@ TEST_F(test_hybrid_release, another_conn_of_the_peer)
     EXPECT_EQ(0u, used(*m_a));
 }
 
-TEST_F(test_hybrid_release, malformed_release)
+TEST_F(test_pool_send_release, malformed_release)
 {
     connect_planes();
     for (uint32_t count : {0u, 9u, ~0u}) {
@@ -433,7 +433,7 @@ TEST_F(test_hybrid_release, malformed_release)
     }
 }
 
-TEST_F(test_hybrid_release, records_from_the_ring)
+TEST_F(test_pool_send_release, records_from_the_ring)
 {
     with_rings();
     connect_planes();
@@ -463,7 +463,7 @@ TEST_F(test_hybrid_release, records_from_the_ring)
     m_ab->sent.clear();
 }
 
-TEST_F(test_hybrid_release, malformed_records)
+TEST_F(test_pool_send_release, malformed_records)
 {
     for (size_t length : {0, 3, 5, 33, 36, 300}) {
         with_rings();
@@ -486,7 +486,7 @@ TEST_F(test_hybrid_release, malformed_records)
 }
 
 /* Flags and slots that mean nothing here */
-TEST_F(test_hybrid_release, pool_with_any_flags)
+TEST_F(test_pool_send_release, pool_with_any_flags)
 {
     connect_planes();
     bytes content = pattern(1, MEDIUM);

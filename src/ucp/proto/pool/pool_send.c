@@ -5,7 +5,7 @@
  * Sender: a buffer is filled and announced, and comes back by RELEASE; if the receiver cannot read
  * it (NACK), UCP sends what is in it.
  */
-#include "hybrid.h"
+#include "pool_send.h"
 #include "../../core/module.h"
 #include "../../core/send_req.h"
 #include "../../link/am.h"
@@ -17,12 +17,12 @@
 #include <string.h>
 
 /* A POOL always names one segment. */
-typedef union hybrid_pool_msg {
+typedef union pool_send_msg {
     ri_wire_rts_t rts;
     uint8_t bytes[sizeof(ri_wire_rts_t) + sizeof(ri_segment_t) + sizeof(uint32_t)];
-} hybrid_pool_msg_t;
+} pool_send_msg_t;
 
-static void hybrid_count(ri_worker_t *worker)
+static void pool_send_count(ri_worker_t *worker)
 {
     ri_worker_counters_t *counters = &worker->counters;
 
@@ -30,16 +30,16 @@ static void hybrid_count(ri_worker_t *worker)
     counters->pool_bytes_max = ri_max(counters->pool_bytes_max, worker->pool.used);
 }
 
-void ri_hybrid_give_back(ri_pool_buffer_t *buffer)
+void ri_pool_send_free(ri_pool_buffer_t *buffer)
 {
     ri_worker_t *worker = buffer->worker;
 
     ucs_list_del(&buffer->list);
     ri_pool_put(&worker->pool, buffer);
-    hybrid_count(worker);
+    pool_send_count(worker);
 }
 
-ri_pool_buffer_t *ri_hybrid_get(const ri_send_req_t *req)
+ri_pool_buffer_t *ri_pool_send_get(const ri_send_req_t *req)
 {
     ri_conn_t *conn          = req->conn;
     ri_pool_buffer_t *buffer = ri_pool_get(&conn->worker->pool, req->data.length);
@@ -52,12 +52,12 @@ ri_pool_buffer_t *ri_hybrid_get(const ri_send_req_t *req)
         buffer->keyed  = !(conn->flags & RI_CONN_PLANE_READ);
         buffer->way    = buffer->keyed ? conn->peer->way.number : 0;
         ucs_list_add_tail(&conn->lent, &buffer->list);
-        hybrid_count(conn->worker);
+        pool_send_count(conn->worker);
     }
     return buffer;
 }
 
-int ri_hybrid_reaches(ri_conn_t *conn, size_t length)
+int ri_pool_send_reaches(ri_conn_t *conn, size_t length)
 {
     ri_worker_t *worker      = conn->worker;
     ri_pool_buffer_t *buffer = NULL;
@@ -75,7 +75,7 @@ int ri_hybrid_reaches(ri_conn_t *conn, size_t length)
 }
 
 /* Describe the message in a buffer. */
-static void hybrid_fill(hybrid_pool_msg_t *msg, const ri_pool_buffer_t *buffer)
+static void pool_send_fill(pool_send_msg_t *msg, const ri_pool_buffer_t *buffer)
 {
     ri_wire_rts_t *rts = &msg->rts;
 
@@ -92,11 +92,11 @@ static void hybrid_fill(hybrid_pool_msg_t *msg, const ri_pool_buffer_t *buffer)
     }
 }
 
-static ucs_status_t hybrid_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+static ucs_status_t pool_send_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     ri_worker_t *worker      = req->super.worker;
-    ri_pool_buffer_t *buffer = ri_hybrid_get(req);
-    hybrid_pool_msg_t msg;
+    ri_pool_buffer_t *buffer = ri_pool_send_get(req);
+    pool_send_msg_t msg;
     ucs_status_t status;
     uint64_t start;
     uint32_t id;
@@ -109,28 +109,28 @@ static ucs_status_t hybrid_start(ri_send_req_t *req, const ri_send_terms_t *term
     ri_timeline_copied(&worker->timeline, start, RI_TIMELINE_COPY_POOL, req->data.length,
                        buffer->uid);
     id = buffer->id;
-    hybrid_fill(&msg, buffer);
+    pool_send_fill(&msg, buffer);
     ri_trace(&worker->trace, RI_TRACE_SEND_POOL, req->sn, req->data.length);
 
     status = ri_rndv_send_payload(req, id, &msg, ri_wire_rts_length(&msg.rts),
                                   ri_am_force_flag(terms->param));
     /* If the conn has failed meanwhile, the buffer is back already. */
     if (UCS_STATUS_IS_ERR(status) && (ri_id_get(&worker->pool.ids, id) == buffer)) {
-        ri_hybrid_give_back(buffer);
+        ri_pool_send_free(buffer);
     }
     return status;
 }
 
-ucs_status_t ri_hybrid_send_again(ri_pool_buffer_t *buffer)
+ucs_status_t ri_pool_send_again(ri_pool_buffer_t *buffer)
 {
     ri_conn_t *conn = buffer->conn;
     uint64_t tag    = conn->tx_tag;
-    hybrid_pool_msg_t msg;
+    pool_send_msg_t msg;
     ri_am_buffer_t *am;
     ucs_status_t status;
     size_t header_length, length;
 
-    hybrid_fill(&msg, buffer);
+    pool_send_fill(&msg, buffer);
     msg.rts.flags = (msg.rts.flags & ~RI_WIRE_RTS_KEYS) | RI_WIRE_RTS_AGAIN;
     msg.rts.way   = (uint16_t)buffer->way;
     length        = ri_wire_rts_length(&msg.rts);
@@ -147,7 +147,7 @@ ucs_status_t ri_hybrid_send_again(ri_pool_buffer_t *buffer)
 }
 
 /* Whether UCP had no memory for messages of a conn. */
-static int hybrid_has_unsent(const ri_conn_t *conn)
+static int pool_send_has_unsent(const ri_conn_t *conn)
 {
     const ri_pool_buffer_t *buffer;
 
@@ -159,7 +159,7 @@ static int hybrid_has_unsent(const ri_conn_t *conn)
     return 0;
 }
 
-static int hybrid_is_writing(const ri_conn_t *conn)
+static int pool_send_is_writing(const ri_conn_t *conn)
 {
     const ri_pool_buffer_t *buffer;
 
@@ -171,24 +171,25 @@ static int hybrid_is_writing(const ri_conn_t *conn)
     return 0;
 }
 
-int ri_hybrid_is_under_way(const ri_conn_t *conn)
+int ri_pool_send_is_under_way(const ri_conn_t *conn)
 {
-    return !ucs_list_is_empty((ucs_list_link_t *)&conn->lent) || hybrid_has_unsent(conn);
+    return !ucs_list_is_empty((ucs_list_link_t *)&conn->lent) ||
+           pool_send_has_unsent(conn);
 }
 
-static void hybrid_drop_unsent(ri_conn_t *conn)
+static void pool_send_drop_unsent(ri_conn_t *conn)
 {
     ri_pool_buffer_t *buffer, *tmp;
 
     ucs_list_for_each_safe(buffer, tmp, &conn->worker->pool.unsent, list) {
         if (buffer->conn == conn) {
-            ri_hybrid_give_back(buffer);
+            ri_pool_send_free(buffer);
         }
     }
 }
 
-void ri_hybrid_released(ri_worker_t *worker, uint64_t uid, const uint32_t *ids,
-                        unsigned count)
+void ri_pool_send_released(ri_worker_t *worker, uint64_t uid, const uint32_t *ids,
+                           unsigned count)
 {
     ri_pool_buffer_t *buffer;
     unsigned i;
@@ -201,48 +202,48 @@ void ri_hybrid_released(ri_worker_t *worker, uint64_t uid, const uint32_t *ids,
             if (buffer->keyed && (buffer->conn != NULL)) {
                 ri_way_worked(buffer->conn->peer, buffer->way);
             }
-            ri_hybrid_give_back(buffer);
+            ri_pool_send_free(buffer);
         }
     }
 }
 
-void ri_hybrid_handle_release(ri_worker_t *worker, ri_conn_t *conn,
-                              const ri_wire_msg_t *msg)
+void ri_pool_send_handle_release(ri_worker_t *worker, ri_conn_t *conn,
+                                 const ri_wire_msg_t *msg)
 {
     if (conn->peer == NULL) {
         ++worker->counters.rx_stale;
         return;
     }
-    ri_hybrid_released(worker, conn->peer->uid, msg->release, msg->value);
+    ri_pool_send_released(worker, conn->peer->uid, msg->release, msg->value);
 }
 
 /* Stock's callback: the data that could not be read has gone out. */
-static void hybrid_data_sent(void *request, ucs_status_t status, void *user_data)
+static void pool_send_data_sent(void *request, ucs_status_t status, void *user_data)
 {
     ri_pool_buffer_t *buffer = user_data;
     ri_worker_t *worker      = buffer->worker;
 
     ri_worker_lock(worker);
     ri_stock.request_free(request);
-    ri_hybrid_give_back(buffer);
+    ri_pool_send_free(buffer);
     ri_worker_unlock(worker);
 }
 
 /* Send what is in a buffer by UCP. The send that it belongs to is complete, so if there is
  * no memory it has to be tried again. */
-static void hybrid_send_data(ri_pool_buffer_t *buffer)
+static void pool_send_data(ri_pool_buffer_t *buffer)
 {
     ri_worker_t *worker       = buffer->worker;
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                                                  UCP_OP_ATTR_FIELD_USER_DATA,
-                                 .cb.send   = hybrid_data_sent,
+                                 .cb.send   = pool_send_data_sent,
                                  .user_data = buffer};
     ucp_ep_h ep               = ri_conn_ep(buffer->conn);
     ucs_status_ptr_t ret;
     ucs_status_t status;
 
     if (ep == NULL) {
-        ri_hybrid_give_back(buffer); /* closed, and there is no other way to the peer */
+        ri_pool_send_free(buffer); /* closed, and there is no other way to the peer */
         return;
     }
     ret    = ri_stock.am_send_nbx(ep, buffer->conn->am_id, &buffer->header,
@@ -259,11 +260,11 @@ static void hybrid_send_data(ri_pool_buffer_t *buffer)
         ucs_list_add_tail(&worker->pool.unsent, &buffer->list);
         worker->attention = 1;
     } else {
-        ri_hybrid_give_back(buffer);
+        ri_pool_send_free(buffer);
     }
 }
 
-void ri_hybrid_progress(ri_worker_t *worker)
+void ri_pool_send_progress(ri_worker_t *worker)
 {
     size_t count = ucs_list_length(&worker->pool.unsent);
     ri_pool_buffer_t *buffer;
@@ -272,11 +273,12 @@ void ri_hybrid_progress(ri_worker_t *worker)
         buffer = ucs_list_extract_head(&worker->pool.unsent, ri_pool_buffer_t, list);
         ri_pool_set_state(buffer, RI_POOL_IN_STOCK);
         ucs_list_add_tail(&buffer->conn->lent, &buffer->list);
-        hybrid_send_data(buffer);
+        pool_send_data(buffer);
     }
 }
 
-void ri_hybrid_handle_nack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
+void ri_pool_send_handle_nack(ri_worker_t *worker, ri_conn_t *conn,
+                              const ri_wire_msg_t *msg)
 {
     ri_pool_buffer_t *buffer = ri_id_get(&worker->pool.ids, msg->value);
 
@@ -291,17 +293,17 @@ void ri_hybrid_handle_nack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_m
         conn->flags &= ~RI_CONN_PLANE_READ;
     }
     if ((conn->peer != NULL) && ri_local_is_gone(conn->peer)) {
-        ri_hybrid_give_back(buffer); /* nobody is left to get it */
+        ri_pool_send_free(buffer); /* nobody is left to get it */
         return;
     }
     ri_pool_forget(&worker->pool, buffer); /* a second answer is stale */
     ri_pool_set_state(buffer, RI_POOL_IN_STOCK);
     buffer->header = (ri_wire_base_t){.type = RI_WIRE_RNDV_DATA, .value = msg->recv_id};
     ri_wire_set_id(&buffer->header, conn->remote_id);
-    hybrid_send_data(buffer);
+    pool_send_data(buffer);
 }
 
-static void hybrid_conn_fails(ri_conn_t *conn, int is_first)
+static void pool_send_conn_fails(ri_conn_t *conn, int is_first)
 {
     ri_pool_buffer_t *buffer, *tmp;
 
@@ -310,18 +312,18 @@ static void hybrid_conn_fails(ri_conn_t *conn, int is_first)
      * comes back with its callback, what is being written with the end of that. */
     ucs_list_for_each_safe(buffer, tmp, &conn->lent, list) {
         if (buffer->state == RI_POOL_LENT) {
-            ri_hybrid_give_back(buffer);
+            ri_pool_send_free(buffer);
         }
     }
-    hybrid_drop_unsent(conn);
+    pool_send_drop_unsent(conn);
 }
 
-static void hybrid_conn_closes(ri_conn_t *conn)
+static void pool_send_conn_closes(ri_conn_t *conn)
 {
     ri_worker_t *worker = conn->worker;
     ri_pool_buffer_t *buffer;
 
-    hybrid_drop_unsent(conn);
+    pool_send_drop_unsent(conn);
     /* The worker ends: what it has sent may be received later. */
     while (!ucs_list_is_empty(&conn->lent)) {
         buffer       = ucs_list_extract_head(&conn->lent, ri_pool_buffer_t, list);
@@ -330,32 +332,32 @@ static void hybrid_conn_closes(ri_conn_t *conn)
     }
 }
 
-static unsigned hybrid_take(ri_send_req_t *req, const ri_send_terms_t *terms)
+static unsigned pool_send_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     return ((terms->plane & RI_PLANE_KEYS) &&
-            !ri_hybrid_reaches(req->conn, req->data.length)) ?
+            !ri_pool_send_reaches(req->conn, req->data.length)) ?
                    RI_SEND_LACKS_POOL :
                    0;
 }
 
-const ri_send_proto_t ri_send_proto_hybrid = {.name        = "hybrid",
-                                              .called      = "hybrid",
-                                              .wire_type   = RI_WIRE_POOL,
-                                              .take        = hybrid_take,
-                                              .start       = hybrid_start,
-                                              .can_end_now = ri_send_always_ends_now,
-                                              RI_SEND_COUNTS(tx_hybrid)};
+const ri_send_proto_t ri_send_proto_pool_send = {.name        = "pool_send",
+                                                 .called      = "hybrid",
+                                                 .wire_type   = RI_WIRE_POOL,
+                                                 .take        = pool_send_take,
+                                                 .start       = pool_send_start,
+                                                 .can_end_now = ri_send_always_ends_now,
+                                                 RI_SEND_COUNTS(tx_hybrid)};
 
-static int hybrid_conn_is_needed(const ri_conn_t *conn, ri_conn_need_t need)
+static int pool_send_conn_is_needed(const ri_conn_t *conn, ri_conn_need_t need)
 {
     return (need == RI_CONN_NEED_OPEN) ?
-                   hybrid_is_writing(conn) :
+                   pool_send_is_writing(conn) :
            (need == RI_CONN_NEED_MEMORY) ?
-                   ri_hybrid_is_under_way(conn) :
+                   ri_pool_send_is_under_way(conn) :
                    !ucs_list_is_empty((ucs_list_link_t *)&conn->lent);
 }
 
-const ri_module_t ri_module_hybrid = {.name           = "hybrid",
-                                      .conn_is_needed = hybrid_conn_is_needed,
-                                      .conn_fails     = hybrid_conn_fails,
-                                      .conn_closes    = hybrid_conn_closes};
+const ri_module_t ri_module_pool_send = {.name           = "pool_send",
+                                         .conn_is_needed = pool_send_conn_is_needed,
+                                         .conn_fails     = pool_send_conn_fails,
+                                         .conn_closes    = pool_send_conn_closes};

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The pool, read through a network. (src/ucp/proto/pool/hybrid.c, pool.c)
+ * The pool, read through a network. (src/ucp/proto/pool/pool_send.c, pool.c)
  */
 
 #include "unit/common/rdma_test.h"
@@ -9,7 +9,7 @@
 
 namespace {
 
-class test_hybrid_rdma : public rdma_test {
+class test_pool_send_rdma : public rdma_test {
 protected:
     static constexpr size_t MEDIUM = 20000;
     static constexpr size_t POOL   = 512 * 1024; /* 16 buffers of 32 KB */
@@ -47,7 +47,7 @@ protected:
 };
 
 /* Through a network they go back together, or after some time. */
-TEST_F(test_hybrid_rdma, releases_wait_for_company)
+TEST_F(test_pool_send_rdma, releases_wait_for_company)
 {
     double time = ri_release_time;
 
@@ -73,7 +73,7 @@ TEST_F(test_hybrid_rdma, releases_wait_for_company)
 }
 
 
-TEST_F(test_hybrid_rdma, shapes)
+TEST_F(test_pool_send_rdma, shapes)
 {
     for (shape_t out : {CONTIG, IOV_16, IOV_17, PACKED}) {
         for (shape_t in : {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED}) {
@@ -103,7 +103,7 @@ TEST_F(test_hybrid_rdma, shapes)
 }
 
 /* What cannot be described is copied also above the threshold, up to half of the pool. */
-TEST_F(test_hybrid_rdma, too_many_pieces_to_be_described)
+TEST_F(test_pool_send_rdma, too_many_pieces_to_be_described)
 {
     const struct {
         shape_t shape;
@@ -137,7 +137,7 @@ TEST_F(test_hybrid_rdma, too_many_pieces_to_be_described)
 }
 
 /* They leave half of it to others, together. */
-TEST_F(test_hybrid_rdma, half_of_the_pool_is_left)
+TEST_F(test_pool_send_rdma, half_of_the_pool_is_left)
 {
     const size_t length = POOL / 4;
     std::vector<std::unique_ptr<memory>> from;
@@ -173,7 +173,7 @@ TEST_F(test_hybrid_rdma, half_of_the_pool_is_left)
 }
 
 /* The pool is registered, or can be. */
-TEST_F(test_hybrid_rdma, runs_that_cannot_be_registered)
+TEST_F(test_pool_send_rdma, runs_that_cannot_be_registered)
 {
     spread_type type;
 
@@ -196,7 +196,7 @@ TEST_F(test_hybrid_rdma, runs_that_cannot_be_registered)
     }
 }
 
-TEST_F(test_hybrid_rdma, longer_than_its_receive)
+TEST_F(test_pool_send_rdma, longer_than_its_receive)
 {
     memory to(CONTIG, MEDIUM - 1);
     recv_ptr r = recv(to, 5);
@@ -210,7 +210,7 @@ TEST_F(test_hybrid_rdma, longer_than_its_receive)
 }
 
 /* Each message has a buffer of its own until it was read. */
-TEST_F(test_hybrid_rdma, buffers_are_kept_until_they_are_given_back)
+TEST_F(test_pool_send_rdma, buffers_are_kept_until_they_are_given_back)
 {
     std::vector<std::unique_ptr<memory>> to;
     std::vector<recv_ptr> r;
@@ -245,7 +245,7 @@ TEST_F(test_hybrid_rdma, buffers_are_kept_until_they_are_given_back)
 }
 
 /* Buffers that make room for others are the network's no more. */
-TEST_F(test_hybrid_rdma, buffers_that_make_room)
+TEST_F(test_pool_send_rdma, buffers_that_make_room)
 {
     std::vector<std::unique_ptr<memory>> to;
     std::vector<recv_ptr> r;
@@ -265,7 +265,7 @@ TEST_F(test_hybrid_rdma, buffers_that_make_room)
     check(last, in, pattern(77, 65536), 2);
 }
 
-TEST_F(test_hybrid_rdma, sender_cannot_register)
+TEST_F(test_pool_send_rdma, sender_cannot_register)
 {
     bytes content = pattern(1, MEDIUM);
 
@@ -286,7 +286,7 @@ TEST_F(test_hybrid_rdma, sender_cannot_register)
 }
 
 /* What cannot be read comes by UCP, out of the same buffer. */
-TEST_F(test_hybrid_rdma, failures)
+TEST_F(test_pool_send_rdma, failures)
 {
     enum {
         REG,
@@ -318,7 +318,7 @@ TEST_F(test_hybrid_rdma, failures)
 }
 
 /* The way fails while some are read, others unexpected, and others not sent yet. */
-TEST_F(test_hybrid_rdma, way_fails_under_way)
+TEST_F(test_pool_send_rdma, way_fails_under_way)
 {
     std::vector<std::unique_ptr<memory>> to;
     std::vector<recv_ptr> r;
@@ -347,7 +347,7 @@ TEST_F(test_hybrid_rdma, way_fails_under_way)
     EXPECT_EQ(0u, used());
 }
 
-TEST_F(test_hybrid_rdma, stream_breaks)
+TEST_F(test_pool_send_rdma, stream_breaks)
 {
     memory to(CONTIG, MEDIUM);
     recv_ptr r = recv(to, 5);
@@ -366,14 +366,14 @@ TEST_F(test_hybrid_rdma, stream_breaks)
 }
 
 /* The destructor of the plane looks for memory that is still registered. */
-TEST_F(test_hybrid_rdma, worker_ends_with_buffers_lent)
+TEST_F(test_pool_send_rdma, worker_ends_with_buffers_lent)
 {
     memory to(CONTIG, MEDIUM);
 
     send_pool(5, pattern(1, MEDIUM));
     send_pool(6, pattern(2, MEDIUM));
     pump();
-    EXPECT_TRUE(ri_hybrid_is_under_way(m_conn)) << "a close would wait";
+    EXPECT_TRUE(ri_pool_send_is_under_way(m_conn)) << "a close would wait";
     m_a->may_end_open = true;
     m_a.reset();
     EXPECT_EQ(0u, m_a_rdma->keys());

@@ -1,13 +1,13 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/proto/rtr/recv_hybrid.c: messages of medium length that are copied to the pool and
+/* src/ucp/proto/rtr/rtr_send_pool.c: messages of medium length that are copied to the pool and
  * written from there into receives that offered themselves through a network. */
 
 #include "rtr_net_test.h"
 
 namespace {
 
-class test_recv_hybrid : public rtr_net_test {
+class test_rtr_send_pool : public rtr_net_test {
 protected:
     void SetUp() override
     {
@@ -43,7 +43,7 @@ protected:
     bytes m_sent_data;
 };
 
-TEST_F(test_recv_hybrid, complete_at_once)
+TEST_F(test_rtr_send_pool, complete_at_once)
 {
     recv_ptr r      = post_seen();
     m_a_rdma->holds = true;
@@ -62,7 +62,7 @@ TEST_F(test_recv_hybrid, complete_at_once)
 }
 
 /* Writes tell of themselves, from the pool or not: nothing goes with those that follow. */
-TEST_F(test_recv_hybrid, nothing_to_tell)
+TEST_F(test_rtr_send_pool, nothing_to_tell)
 {
     std::vector<recv_ptr> r;
     std::vector<bytes> data;
@@ -96,7 +96,7 @@ TEST_F(test_recv_hybrid, nothing_to_tell)
 }
 
 /* Of any length, in parts that are told as one; and shorter than the receive, in one piece */
-TEST_F(test_recv_hybrid, lengths)
+TEST_F(test_rtr_send_pool, lengths)
 {
     for (size_t length : {8193ul, 16384ul, 16385ul, 20000ul, 81920ul, 81921ul, LARGE}) {
         SCOPED_TRACE(length);
@@ -116,7 +116,7 @@ TEST_F(test_recv_hybrid, lengths)
 }
 
 /* Sends that wait for their match, what is longer, and what finds no room in the pool */
-TEST_F(test_recv_hybrid, not_by_the_pool)
+TEST_F(test_rtr_send_pool, not_by_the_pool)
 {
     recv_ptr r      = post_seen();
     m_a_rdma->holds = true;
@@ -150,7 +150,7 @@ TEST_F(test_recv_hybrid, not_by_the_pool)
 }
 
 /* Failures: the message comes once, from the pool, whether or not the write has arrived. */
-TEST_F(test_recv_hybrid, write_fails)
+TEST_F(test_rtr_send_pool, write_fails)
 {
     double backoff = ri_way_backoff;
 
@@ -187,7 +187,7 @@ TEST_F(test_recv_hybrid, write_fails)
 }
 
 /* What is being written stays as it is, whatever the peer says of its buffer. */
-TEST_F(test_recv_hybrid, hostile_answers)
+TEST_F(test_rtr_send_pool, hostile_answers)
 {
     recv_ptr r      = post_seen();
     m_a_rdma->holds = true;
@@ -196,10 +196,10 @@ TEST_F(test_recv_hybrid, hostile_answers)
     uint64_t stale           = m_a->counters().rx_stale;
     ri_wire_msg_t msg        = {};
 
-    ri_hybrid_released(m_a->worker(), buffer->uid, &buffer->id, 1);
+    ri_pool_send_released(m_a->worker(), buffer->uid, &buffer->id, 1);
     msg.value = buffer->id;
     msg.flags = RI_WIRE_NACK_POOL;
-    ri_hybrid_handle_nack(m_a->worker(), m_conn, &msg);
+    ri_pool_send_handle_nack(m_a->worker(), m_conn, &msg);
     EXPECT_EQ(stale + 2, m_a->counters().rx_stale);
     EXPECT_EQ(1u, lent());
     m_a_rdma->holds = false;
@@ -208,12 +208,12 @@ TEST_F(test_recv_hybrid, hostile_answers)
 }
 
 /* A conn that fails, or goes, leaves the buffer to the write. */
-TEST_F(test_recv_hybrid, conn_ends)
+TEST_F(test_rtr_send_pool, conn_ends)
 {
     recv_ptr r      = post_seen();
     m_a_rdma->holds = true;
     send_and_reuse();
-    EXPECT_TRUE(ri_hybrid_is_under_way(m_conn)) << "a close waits";
+    EXPECT_TRUE(ri_pool_send_is_under_way(m_conn)) << "a close waits";
     ri_conn_fail(m_conn, UCS_ERR_CONNECTION_RESET);
     EXPECT_EQ(1u, lent());
     EXPECT_NE(0u, m_a->worker()->pool.used);
@@ -240,7 +240,7 @@ TEST_F(test_recv_hybrid, conn_ends)
     check_canceled(r);
 }
 
-TEST_F(test_recv_hybrid, workers_end)
+TEST_F(test_rtr_send_pool, workers_end)
 {
     for (int what = 0; what < 2; ++what) {
         SCOPED_TRACE(what);

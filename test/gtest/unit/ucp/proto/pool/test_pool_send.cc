@@ -1,15 +1,15 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/pool/hybrid.c: two workers with a plane that the test makes, and hostile messages
+ * src/ucp/proto/pool/pool_send.c: two workers with a plane that the test makes, and hostile messages
  * that the test writes itself.
  */
 
-#include "hybrid_test.h"
+#include "pool_send_test.h"
 
 namespace {
 
-class test_hybrid : public hybrid_test {};
+class test_pool_send : public pool_send_test {};
 
 const std::vector<outcome> OUTCOMES = {
         {"read", UCS_OK, 0},
@@ -17,7 +17,7 @@ const std::vector<outcome> OUTCOMES = {
         {"fails in the middle", UCS_ERR_INVALID_ADDR, 5000},
 };
 
-TEST_F(test_hybrid, shapes)
+TEST_F(test_pool_send, shapes)
 {
     auto test = [this](const shape_case &c) {
         uint64_t i    = c.number;
@@ -62,7 +62,7 @@ TEST_F(test_hybrid, shapes)
                {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED}, OUTCOMES, test, end);
 }
 
-TEST_F(test_hybrid, lengths)
+TEST_F(test_pool_send, lengths)
 {
     connect_planes();
     for (auto [length, type] : std::map<size_t, ri_wire_type_t>{{8192, RI_WIRE_EAGER},
@@ -88,7 +88,7 @@ TEST_F(test_hybrid, lengths)
     EXPECT_TRUE(r->done && s->done);
 }
 
-TEST_F(test_hybrid, what_does_not_take_it)
+TEST_F(test_pool_send, what_does_not_take_it)
 {
     connect_planes();
     bytes content = pattern(1, MEDIUM);
@@ -114,7 +114,7 @@ TEST_F(test_hybrid, what_does_not_take_it)
 }
 
 /* When the pool is used up, messages wait at the sender, and none waits for the pool. */
-TEST_F(test_hybrid, pool_is_empty)
+TEST_F(test_pool_send, pool_is_empty)
 {
     connect_planes();
     for (bool generic : {false, true}) { /* which an RTS cannot describe */
@@ -150,7 +150,7 @@ TEST_F(test_hybrid, pool_is_empty)
 
 /* Messages that nobody receives, or not whole */
 
-TEST_F(test_hybrid, truncated)
+TEST_F(test_pool_send, truncated)
 {
     connect_planes();
     for (bool expected : {true, false}) {
@@ -170,7 +170,7 @@ TEST_F(test_hybrid, truncated)
     EXPECT_EQ(0u, used(*m_a));
 }
 
-TEST_F(test_hybrid, unpack_fails)
+TEST_F(test_pool_send, unpack_fails)
 {
     connect_planes();
     memory to(PACKED, MEDIUM);
@@ -183,7 +183,7 @@ TEST_F(test_hybrid, unpack_fails)
     EXPECT_EQ(0u, used(*m_a));
 }
 
-TEST_F(test_hybrid, unexpected_are_given_back_at_the_end)
+TEST_F(test_pool_send, unexpected_are_given_back_at_the_end)
 {
     connect_planes();
     for (unsigned i = 0; i < 12; ++i) {
@@ -196,7 +196,7 @@ TEST_F(test_hybrid, unexpected_are_given_back_at_the_end)
     EXPECT_EQ(0u, used(*m_a));
 }
 
-TEST_F(test_hybrid, device_memory_of_the_receiver)
+TEST_F(test_pool_send, device_memory_of_the_receiver)
 {
     stop();
     m_ucx->memory_types |= UCS_BIT(UCS_MEMORY_TYPE_CUDA);
@@ -227,7 +227,7 @@ TEST_F(test_hybrid, device_memory_of_the_receiver)
 
 /* Order */
 
-TEST_F(test_hybrid, past_and_future)
+TEST_F(test_pool_send, past_and_future)
 {
     connect_planes();
     uint32_t next = stream()->next_sn;
@@ -250,7 +250,7 @@ TEST_F(test_hybrid, past_and_future)
     EXPECT_EQ(2u, stream()->peer->release.num); /* each once */
 }
 
-TEST_F(test_hybrid, early_ones_of_a_broken_stream)
+TEST_F(test_pool_send, early_ones_of_a_broken_stream)
 {
     connect_planes();
     bytes content = pattern(1, MEDIUM);
@@ -274,7 +274,7 @@ TEST_F(test_hybrid, early_ones_of_a_broken_stream)
 }
 
 /* A number that was lost: what was sent before it is still received. */
-TEST_F(test_hybrid, before_a_lost_number)
+TEST_F(test_pool_send, before_a_lost_number)
 {
     connect_planes();
     bytes content = pattern(1, MEDIUM);
@@ -299,7 +299,7 @@ TEST_F(test_hybrid, before_a_lost_number)
 
 /* Stock has trouble */
 
-TEST_F(test_hybrid, stock_holds_it_back)
+TEST_F(test_pool_send, stock_holds_it_back)
 {
     connect_planes();
     bytes content = pattern(1, MEDIUM);
@@ -317,7 +317,7 @@ TEST_F(test_hybrid, stock_holds_it_back)
     EXPECT_EQ(0u, used(*m_a));
 }
 
-TEST_F(test_hybrid, stock_does_not_send)
+TEST_F(test_pool_send, stock_does_not_send)
 {
     connect_planes();
     uint32_t sn = m_conn->tx_sn;
@@ -340,7 +340,7 @@ TEST_F(test_hybrid, stock_does_not_send)
     EXPECT_TRUE(r->done && s->done);
 }
 
-TEST_F(test_hybrid, at_once_or_not_at_all)
+TEST_F(test_pool_send, at_once_or_not_at_all)
 {
     connect_planes();
     memory from(CONTIG, MEDIUM), to(CONTIG, MEDIUM);
@@ -371,7 +371,7 @@ TEST_F(test_hybrid, at_once_or_not_at_all)
 }
 
 /* The data that could not be read is sent when there is memory, and once. */
-TEST_F(test_hybrid, stock_has_no_memory_for_the_data)
+TEST_F(test_pool_send, stock_has_no_memory_for_the_data)
 {
     connect_planes();
     for (bool closes : {false, true}) {
@@ -403,7 +403,7 @@ TEST_F(test_hybrid, stock_has_no_memory_for_the_data)
     }
 }
 
-TEST_F(test_hybrid, conn_goes_while_its_data_waits_for_memory)
+TEST_F(test_pool_send, conn_goes_while_its_data_waits_for_memory)
 {
     for (bool fails : {true, false}) {
         connect_planes();
@@ -425,7 +425,7 @@ TEST_F(test_hybrid, conn_goes_while_its_data_waits_for_memory)
     }
 }
 
-TEST_F(test_hybrid, conn_goes_while_stock_sends_its_data)
+TEST_F(test_pool_send, conn_goes_while_stock_sends_its_data)
 {
     connect_planes();
     uint32_t id      = send_pool(5, pattern(1, MEDIUM));
@@ -443,7 +443,7 @@ TEST_F(test_hybrid, conn_goes_while_stock_sends_its_data)
 
 /* Closing */
 
-TEST_F(test_hybrid, flush_and_close)
+TEST_F(test_pool_send, flush_and_close)
 {
     for (ucs_status_t status : {UCS_OK, UCS_ERR_INVALID_ADDR}) {
         connect_planes();
@@ -471,7 +471,7 @@ TEST_F(test_hybrid, flush_and_close)
 }
 
 /* Each side waits for the other one, and gives back what it has. */
-TEST_F(test_hybrid, both_close)
+TEST_F(test_pool_send, both_close)
 {
     for (bool rings : {false, true}) {
         if (rings) {
@@ -512,7 +512,7 @@ TEST_F(test_hybrid, both_close)
 }
 
 /* A worker that ends without closing its endpoints: what it has sent can still be read. */
-TEST_F(test_hybrid, worker_of_the_sender_ends)
+TEST_F(test_pool_send, worker_of_the_sender_ends)
 {
     connect_planes();
     bytes content = pattern(1, MEDIUM);
@@ -525,7 +525,7 @@ TEST_F(test_hybrid, worker_of_the_sender_ends)
     check(r, to, content, 5);
 }
 
-TEST_F(test_hybrid, a_closed_conn_gets_its_buffers_back)
+TEST_F(test_pool_send, a_closed_conn_gets_its_buffers_back)
 {
     connect_planes();
     uint32_t id     = send_pool(5, bytes(MEDIUM));
@@ -541,7 +541,7 @@ TEST_F(test_hybrid, a_closed_conn_gets_its_buffers_back)
     EXPECT_TRUE(ucs_list_is_empty(&m_a->worker()->pool.lent));
 }
 
-TEST_F(test_hybrid, random)
+TEST_F(test_pool_send, random)
 {
     const ucs_status_t ends[] = {UCS_OK, UCS_OK, UCS_ERR_INVALID_ADDR,
                                  UCS_ERR_UNREACHABLE};
