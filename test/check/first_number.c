@@ -11,7 +11,7 @@
  * adds a line to the file RI_TEST_FIRST_LOG: how many conns and rings have come to numbers below.
  */
 #include "ucp/core/worker.h"
-#include "ucp/core/rma.h"
+#include "ucp/core/rma_order.h"
 #include "ucp/link/channel_life.h"
 #include "uct/ib/rc/notify.h"
 #include "uct/ib/ud/number.h"

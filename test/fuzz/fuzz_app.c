@@ -4,7 +4,7 @@
  * cancels, sends, one-sided operations, closes. */
 
 #include "fuzz_state.h"
-#include "ucp/core/rma.h"
+#include "ucp/core/rma_order.h"
 #include "ucp/order/deliver.h"
 #include "ucp/tag/send_fast.h"
 

@@ -171,7 +171,7 @@ struct ri_conn {
         unsigned untried;    /* sends of data in runs that were not tried for that */
     } coop;
 
-    /* One-sided operations of the application (core/rma.h). */
+    /* One-sided operations of the application (core/rma_order.h). */
     struct {
         uint32_t count; /* operations that were started */
         int unknown;    /* with BEHIND_RMA: the end of an operation is not seen */

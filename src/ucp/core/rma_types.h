@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * One-sided operations of the application, as far as later messages must not overtake them (rma.h).
+ * One-sided operations of the application, as far as later messages must not overtake them
+ * (rma_order.h).
  */
 #ifndef RI_RMA_TYPES_H
 #define RI_RMA_TYPES_H
@@ -16,7 +17,7 @@ typedef enum ri_rma_kind {
     RI_RMA_KINDS
 } ri_rma_kind_t;
 
-/* One-sided operations of the application, see rma.h. */
+/* One-sided operations of the application, see rma_order.h. */
 typedef struct ri_rma {
     uint64_t seq;                      /* number of the latest operation */
     ucs_list_link_t ops[RI_RMA_KINDS]; /* operations that have not ended here, by age */

@@ -9,7 +9,7 @@
 #include "channel_in.h"
 #include "control_in.h"
 #include "sequence_in.h"
-#include "../core/rma.h"
+#include "../core/rma_order.h"
 #include "../core/send_req.h"
 #include "../core/stream_ring.h"
 #include "../link/control.h"

@@ -7,7 +7,7 @@
 #include "blocking.h"
 #include "guard.h"
 #include "../../ucs/stock.h"
-#include "../core/rma.h"
+#include "../core/rma_order.h"
 #include "../rma/posts.h"
 #include "../run/flush.h"
 #include "../run/worker_progress.h"

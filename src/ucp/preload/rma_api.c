@@ -3,14 +3,15 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Interposed: one-sided operations, and the fence between them. Each is carried out here if it can
- * be (rma/direct.h), and by stock if not; then later messages must not overtake it (core/rma.h).
+ * be (rma/direct.h), and by stock if not; then later messages must not overtake it
+ * (core/rma_order.h).
  */
 #include "blocking.h"
 #include "guard.h"
 #include "../../ucs/stock.h"
 #include "../core/memory.h"
 #include "../core/request.h"
-#include "../core/rma.h"
+#include "../core/rma_order.h"
 #include "../rma/direct.h"
 #include "../rma/posts.h"
 

@@ -6,7 +6,7 @@
  * stays as LEFT, without an endpoint.
  */
 #include "close.h"
-#include "../core/rma.h"
+#include "../core/rma_order.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../link/control.h"

@@ -7,7 +7,7 @@
  */
 #include "ep_op.h"
 #include "close.h"
-#include "../core/rma.h"
+#include "../core/rma_order.h"
 #include "../rma/posts.h"
 #include "../rma/serve.h"
 #include "../../ucs/stock.h"

@@ -4,7 +4,7 @@
  */
 #include "flush.h"
 #include "../core/module.h"
-#include "../core/rma.h"
+#include "../core/rma_order.h"
 #include "../link/channel_send.h"
 
 /* Whether anything waits for room in a ring. What a close has left there is not waited for. */

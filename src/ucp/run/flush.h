@@ -10,13 +10,13 @@
 
 #include "../core/conn.h"
 #include "../core/context.h"
-#include "../core/rma.h"
+#include "../core/rma_order.h"
 #include "../core/worker.h"
 
 /** @return Whether a flush has to wait for own work (sends that wait for room in a ring, writes
  * into channels), or for one-sided operations that were started up to @a rma (of worker->rma.seq;
- * rma.h) to end here: stock's would end too early. @a conn NULL: of the whole worker; what closes
- * have left in rings is not waited for then. */
+ * rma_order.h) to end here: stock's would end too early. @a conn NULL: of the whole worker; what
+ * closes have left in rings is not waited for then. */
 int ri_flush_must_wait(ri_worker_t *worker, ri_conn_t *conn, uint64_t rma);
 
 /** @return Whether stock has nothing to flush on an endpoint, or with @a conn NULL on any: there

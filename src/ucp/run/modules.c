@@ -34,7 +34,7 @@
  *                 themselves
  */
 const ri_module_t *const ri_modules[] = {
-        &ri_module_flush,         &ri_module_rma,          &ri_module_posts,
+        &ri_module_flush,         &ri_module_rma_order,    &ri_module_posts,
         &ri_module_assembly,      &ri_module_frag,         &ri_module_control,
         &ri_module_ring,          &ri_module_rtr,          &ri_module_rndv,
         &ri_module_rndv_recv,     &ri_module_net_read,     &ri_module_match,

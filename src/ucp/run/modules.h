@@ -10,7 +10,7 @@
 #include "../core/module.h"
 
 extern const ri_module_t ri_module_flush;         /* run/flush.c */
-extern const ri_module_t ri_module_rma;           /* core/rma.c */
+extern const ri_module_t ri_module_rma_order;     /* core/rma_order.c */
 extern const ri_module_t ri_module_posts;         /* rma/posts.c */
 extern const ri_module_t ri_module_assembly;      /* order/assembly.c */
 extern const ri_module_t ri_module_control;       /* link/control.c */

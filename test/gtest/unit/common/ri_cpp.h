@@ -62,7 +62,7 @@ extern "C" {
 #include "ucp/core/counters.h"
 #include "ucp/run/ep_op.h"
 #include "ucp/run/flush.h"
-#include "ucp/core/rma.h"
+#include "ucp/core/rma_order.h"
 #include "ucp/rma/describe.h"
 #include "ucp/rma/mail.h"
 #include "ucp/rma/reach.h"

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/core/rma.c: when messages may take the ring again after one-sided operations. Stock's
+ * src/ucp/core/rma_order.c: when messages may take the ring again after one-sided operations. Stock's
  * operations are made by the test: it says when they end, and when a flush does.
  */
 

@@ -24,8 +24,8 @@
  * back after that; so the end of such an operation is unknown, and only the peer's word
  * counts.
  */
-#ifndef RI_RMA_H
-#define RI_RMA_H
+#ifndef RI_RMA_ORDER_H
+#define RI_RMA_ORDER_H
 
 #include "worker.h"
 

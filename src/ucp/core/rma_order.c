@@ -5,7 +5,7 @@
  * A list of operations that have not ended for each conn and kind, and the marks from which it is
  * told what a flush has made sure of.
  */
-#include "rma.h"
+#include "rma_order.h"
 #include "module.h"
 #include "../../ucs/stock.h"
 
@@ -203,8 +203,8 @@ static void rma_conn_fails(ri_conn_t *conn, int is_first)
     }
 }
 
-const ri_module_t ri_module_rma = {.name         = "rma",
-                                   .worker_made  = rma_worker_made,
-                                   .worker_freed = rma_worker_freed,
-                                   .conn_fails   = rma_conn_fails,
-                                   .conn_freed   = ri_rma_conn_ends};
+const ri_module_t ri_module_rma_order = {.name         = "rma_order",
+                                         .worker_made  = rma_worker_made,
+                                         .worker_freed = rma_worker_freed,
+                                         .conn_fails   = rma_conn_fails,
+                                         .conn_freed   = ri_rma_conn_ends};
