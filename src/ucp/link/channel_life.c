@@ -282,13 +282,13 @@ void ri_channel_life_handle_close(ri_stream_t *stream, const ri_wire_msg_t *msg)
         ri_channel_life_note_all(in);
         return;
     }
-    if ((msg->way == RI_WIRE_CHANNEL_REFUSED) && (in->address == 0)) {
+    if ((msg->reason == RI_WIRE_CHANNEL_REFUSED) && (in->address == 0)) {
         ++worker->counters.channels_refused;
         ++stream->channels_refused;
         in->closed = 1;
         in->end    = in->rx.pos;
         ri_channel_check_in(in);
-    } else if ((msg->way == RI_WIRE_CHANNEL_CLOSED) &&
+    } else if ((msg->reason == RI_WIRE_CHANNEL_CLOSED) &&
                (msg->value - in->rx.pos <= in->rx.mask + 1)) {
         in->closed = 1;
         in->end    = msg->value;
@@ -297,20 +297,20 @@ void ri_channel_life_handle_close(ri_stream_t *stream, const ri_wire_msg_t *msg)
         /* Something may still be on its way into the memory: it is let in no more. A conn that is
          * gone sends nothing again. */
         ri_way_fail_and_tell(worker, stream->peer);
-        in->all_told = (msg->way == RI_WIRE_CHANNEL_UNKNOWN);
+        in->all_told = (msg->reason == RI_WIRE_CHANNEL_UNKNOWN);
         ri_channel_check_in(in);
     }
 }
 
 /* Say that a channel is not written (any more). */
 static void channel_say_close(ri_peer_t *peer, uint32_t stream_id, uint32_t serial,
-                              uint32_t why, uint32_t end)
+                              uint32_t reason, uint32_t end)
 {
     ri_wire_msg_t msg = {.type   = RI_WIRE_CHANNEL_CLOSE,
                          .id     = stream_id,
                          .value  = end,
                          .serial = serial,
-                         .way    = why};
+                         .reason = reason};
 
     ri_control_send_message(peer, &msg);
 }

@@ -243,10 +243,13 @@ typedef struct ri_wire_channel {
     uint64_t address;    /* OFFER: of the buffer; ACCEPT: of the sender's word; else 0 */
     uint64_t number;     /* OFFER: random, goes into stamps and sums; else 0 */
     uint32_t key;        /* for what is at the address */
-    uint32_t way; /* OFFER: number of the way that the keys are for; CLOSE: why; else 0 */
+    union {
+        uint32_t way;    /* OFFER: number of the way that the keys are for; else 0 */
+        uint32_t reason; /* CLOSE: RI_WIRE_CHANNEL_* */
+    };
 } __attribute__((packed)) ri_wire_channel_t;
 
-/* Why a CLOSE is sent. */
+/* The reason of a CLOSE. */
 #define RI_WIRE_CHANNEL_REFUSED 0 /* nothing was ever written */
 #define RI_WIRE_CHANNEL_CLOSED  1 /* nothing is written behind the position */
 #define RI_WIRE_CHANNEL_UNKNOWN 2 /* the conn is gone, and with it the position */

@@ -32,6 +32,7 @@ typedef struct ri_wire_msg {
     uint32_t flags;
     uint32_t key;
     uint32_t way;
+    uint32_t reason;
     uint32_t sn;
     uint32_t seen;
     uint32_t generation;

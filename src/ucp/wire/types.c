@@ -120,21 +120,24 @@ static const ri_wire_field_t target_fields[] = {
 static const ri_wire_field_t abandon_fields[] = {
         FIELD(ri_wire_abandon_t, recv_id, recv_id), FIELD(ri_wire_abandon_t, sn, sn)};
 
-/* Behind the stream_id. */
+/* Between the stream_id and the last field. */
 #define CHANNEL_FIELDS \
     FIELD(ri_wire_channel_t, serial, serial), FIELD(ri_wire_channel_t, uid, uid), \
             FIELD(ri_wire_channel_t, address, address), \
-            FIELD(ri_wire_channel_t, number, number), \
-            FIELD(ri_wire_channel_t, key, key), FIELD(ri_wire_channel_t, way, way)
+            FIELD(ri_wire_channel_t, number, number), FIELD(ri_wire_channel_t, key, key)
 
 /* CHANNEL_OFFER, CHANNEL_STOP: they are answered. */
 static const ri_wire_field_t channel_to_conn_fields[] = {
         FIELD_WITHIN(ri_wire_channel_t, stream_id, stream_id, 1, RI_WIRE_ID_MAX),
-        CHANNEL_FIELDS};
+        CHANNEL_FIELDS, FIELD(ri_wire_channel_t, way, way)};
 
-/* CHANNEL_ACCEPT, CHANNEL_CLOSE */
-static const ri_wire_field_t channel_to_stream_fields[] = {
-        FIELD(ri_wire_channel_t, stream_id, stream_id), CHANNEL_FIELDS};
+static const ri_wire_field_t channel_accept_fields[] = {
+        FIELD(ri_wire_channel_t, stream_id, stream_id), CHANNEL_FIELDS,
+        FIELD(ri_wire_channel_t, way, way)};
+
+static const ri_wire_field_t channel_close_fields[] = {
+        FIELD(ri_wire_channel_t, stream_id, stream_id), CHANNEL_FIELDS,
+        FIELD(ri_wire_channel_t, reason, reason)};
 
 static const ri_wire_field_t channel_again_fields[] = {
         FIELD(ri_wire_channel_again_t, serial, serial),
@@ -230,11 +233,11 @@ const ri_wire_row_t ri_wire_rows[RI_WIRE_TYPE_LAST] = {
         [RI_WIRE_CHANNEL_OFFER]  = {FORM(CHANNEL_OFFER, CONN_OR_NONE, AM,
                                          ri_wire_channel_t, channel_to_conn_fields)},
         [RI_WIRE_CHANNEL_ACCEPT] = {FORM(CHANNEL_ACCEPT, STREAM, AM, ri_wire_channel_t,
-                                         channel_to_stream_fields)},
+                                         channel_accept_fields)},
         [RI_WIRE_CHANNEL_STOP]  = {FORM(CHANNEL_STOP, CONN_OR_NONE, AM, ri_wire_channel_t,
                                         channel_to_conn_fields)},
         [RI_WIRE_CHANNEL_CLOSE] = {FORM(CHANNEL_CLOSE, STREAM, AM, ri_wire_channel_t,
-                                        channel_to_stream_fields)},
+                                        channel_close_fields)},
         [RI_WIRE_CHANNEL_AGAIN] = {FORM(CHANNEL_AGAIN, STREAM, AM,
                                         ri_wire_channel_again_t, channel_again_fields),
                                    .payload = RI_WIRE_PAYLOAD_HERE,

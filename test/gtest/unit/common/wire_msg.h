@@ -98,10 +98,16 @@ struct wire_msg {
         case RI_WIRE_CHANNEL_OFFER:
         case RI_WIRE_CHANNEL_ACCEPT:
         case RI_WIRE_CHANNEL_STOP:
-        case RI_WIRE_CHANNEL_CLOSE:
-            append(out, ri_wire_channel_t{base, stream_id, serial, uid, cookie, number,
-                                          key, way});
+        case RI_WIRE_CHANNEL_CLOSE: {
+            ri_wire_channel_t msg = {base,   stream_id, serial, uid,
+                                     cookie, number,    key,    {way}};
+
+            if (type == RI_WIRE_CHANNEL_CLOSE) {
+                msg.reason = reason;
+            }
+            append(out, msg);
             break;
+        }
         case RI_WIRE_CHANNEL_AGAIN: {
             ri_wire_channel_again_t msg = {};
 
@@ -231,6 +237,7 @@ struct wire_msg {
     uint8_t plane          = RI_WIRE_PLANE_CMA;
     uint8_t address_length = 0;
     uint32_t way           = 0;
+    uint32_t reason        = 0;
     uint16_t asked         = 0;
     uint64_t length        = 1; /* of the receive of an RTR */
     uint32_t generation    = 0;

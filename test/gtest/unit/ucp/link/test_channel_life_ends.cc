@@ -356,7 +356,7 @@ TEST_F(test_channel_life_ends, hostile_close)
         open();
         wire_msg close = about(RI_WIRE_CHANNEL_CLOSE, in()->rx.pos - 1);
         close.serial   = in()->serial;
-        close.way      = why;
+        close.reason   = why;
         m_b->deliver(close);
         EXPECT_TRUE(in()->dead);
         EXPECT_EQ(0u, m_b_rdma->ends());

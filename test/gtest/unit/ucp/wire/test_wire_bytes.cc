@@ -90,7 +90,7 @@ void plane(fields &f, ri_wire_msg_t &msg)
     f.array(msg.plane_address, 16);
 }
 
-void channel(fields &f, ri_wire_msg_t &msg)
+void channel_but_the_last(fields &f, ri_wire_msg_t &msg)
 {
     f(msg.stream_id, 0x0a0908);
     f(msg.serial, 0x0f0e0d0c);
@@ -98,7 +98,18 @@ void channel(fields &f, ri_wire_msg_t &msg)
     f(msg.address, 0x1f1e1d1c1b1a1918);
     f(msg.number, 0x2726252423222120);
     f(msg.key, 0x2b2a2928);
+}
+
+void channel(fields &f, ri_wire_msg_t &msg)
+{
+    channel_but_the_last(f, msg);
     f(msg.way, 0x2f2e2d2c);
+}
+
+void channel_close(fields &f, ri_wire_msg_t &msg)
+{
+    channel_but_the_last(f, msg);
+    f(msg.reason, 0x2f2e2d2c);
 }
 
 #define ID_VALUE " 56 34 12 04 05 06 07"
@@ -222,7 +233,7 @@ const form FORMS[] = {
         {RI_WIRE_CHANNEL_OFFER, "2a" CHANNEL, channel},
         {RI_WIRE_CHANNEL_ACCEPT, "2b" CHANNEL, channel},
         {RI_WIRE_CHANNEL_STOP, "2c" CHANNEL, channel},
-        {RI_WIRE_CHANNEL_CLOSE, "2d" CHANNEL, channel},
+        {RI_WIRE_CHANNEL_CLOSE, "2d" CHANNEL, channel_close},
         {RI_WIRE_CHANNEL_AGAIN,
          "2e" ID_VALUE FROM_8 FROM_16 FROM_24 " 20 00 00 00 00 00 00 00",
          [](fields &f, ri_wire_msg_t &msg) {
