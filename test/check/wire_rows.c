@@ -27,9 +27,9 @@ int main(void)
             continue;
         }
         printf("type %u %s %u %s %s %s%s%s\n", type, row->name, row->length, to[row->to],
-               payload[row->payload], (row->ways & RI_WIRE_BY_AM) ? ",AM" : "",
-               (row->ways & RI_WIRE_BY_RING) ? ",ring" : "",
-               (row->ways & RI_WIRE_BY_CHANNEL) ? ",channel" : "");
+               payload[row->payload], (row->routes & RI_WIRE_BY_AM) ? ",AM" : "",
+               (row->routes & RI_WIRE_BY_RING) ? ",ring" : "",
+               (row->routes & RI_WIRE_BY_CHANNEL) ? ",channel" : "");
         for (i = 0; i < row->num_fields; ++i) {
             field = &row->fields[i];
             if (field->offset >= sizeof(ri_wire_base_t)) {

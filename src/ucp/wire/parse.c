@@ -110,7 +110,7 @@ ucs_status_t ri_wire_parse(const void *header, size_t header_length, const void 
     }
 
     row = ri_wire_row(at[0] & ~RI_WIRE_FLAG_HELLO);
-    if ((row == NULL) || !(row->ways & RI_WIRE_BY_AM)) {
+    if ((row == NULL) || !(row->routes & RI_WIRE_BY_AM)) {
         return UCS_ERR_INVALID_PARAM;
     }
     msg->has_hello = 0;

@@ -149,14 +149,15 @@ static const ri_wire_field_t channel_again_fields[] = {
         RESERVED(ri_wire_channel_again_t)};
 
 /* A type that consists of the base header. */
-#define BASE(_name, _to, _ways) \
-    .name = #_name, .to = RI_WIRE_TO_##_to, .ways = (_ways), \
+#define BASE(_name, _to, _routes) \
+    .name = #_name, .to = RI_WIRE_TO_##_to, .routes = (_routes), \
     .length = sizeof(ri_wire_base_t)
 
 /* A type whose header is a structure. */
-#define FORM(_name, _to, _ways, _form, _fields) \
-    .name = #_name, .to = RI_WIRE_TO_##_to, .ways = (_ways), .length = sizeof(_form), \
-    .num_fields = sizeof(_fields) / sizeof((_fields)[0]), .fields = (_fields)
+#define FORM(_name, _to, _routes, _form, _fields) \
+    .name = #_name, .to = RI_WIRE_TO_##_to, .routes = (_routes), \
+    .length = sizeof(_form), .num_fields = sizeof(_fields) / sizeof((_fields)[0]), \
+    .fields = (_fields)
 
 /* What most messages in sequence have in common. */
 #define IN_SEQUENCE \

@@ -59,7 +59,7 @@ struct ri_wire_msg;
 typedef struct ri_wire_row {
     const char *name; /* as in protocol.md; NULL: there is no such type */
     uint8_t to;       /* ri_wire_to_t */
-    uint8_t ways;     /* RI_WIRE_BY_* */
+    uint8_t routes;   /* RI_WIRE_BY_* */
     uint8_t greets;   /* ri_wire_greets_t */
     uint8_t payload;  /* ri_wire_payload_t */
     /* its record in a ring says whether the peer waited, see ri_ring_record_t */
@@ -103,10 +103,10 @@ static inline int ri_wire_type_in_sequence(uint8_t type)
     return (type < RI_WIRE_TYPE_LAST) && ri_wire_rows[type].in_sequence;
 }
 
-/** @return Whether there is such a type, and it may travel so. @a way: one of RI_WIRE_BY_*. */
-static inline int ri_wire_may_go(uint8_t type, unsigned way)
+/** @return Whether there is such a type, and it may travel so. @a route: one of RI_WIRE_BY_*. */
+static inline int ri_wire_may_go(uint8_t type, unsigned route)
 {
-    return (type < RI_WIRE_TYPE_LAST) && ((ri_wire_rows[type].ways & way) != 0);
+    return (type < RI_WIRE_TYPE_LAST) && ((ri_wire_rows[type].routes & route) != 0);
 }
 
 #endif
