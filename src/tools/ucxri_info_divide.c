@@ -152,11 +152,11 @@ static size_t job_count_hosts(const info_job_t *job)
 
 static void job_add_sizes(info_job_t *job, const info_process_t *process)
 {
-    unsigned way, size_class;
+    unsigned protocol, size_class;
 
-    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+    for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
         for (size_class = 0; size_class < RI_SIZES_CLASSES; ++size_class) {
-            job->sizes[way][size_class] += process->sizes[way][size_class];
+            job->sizes[protocol][size_class] += process->sizes[protocol][size_class];
         }
     }
 }

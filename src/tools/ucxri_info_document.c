@@ -25,15 +25,16 @@ typedef struct document {
             remedy[INFO_REASON_MAX]; /* "": the library was not inert */
 } document_t;
 
-/* @return The protocol of a name, or RI_REPORT_WAYS. */
-static unsigned document_way(const char *name)
+/* @return The protocol of a name, or RI_REPORT_PROTOCOLS. */
+static unsigned document_protocol(const char *name)
 {
-    unsigned way = 0;
+    unsigned protocol = 0;
 
-    while ((way < RI_REPORT_WAYS) && strcmp(name, ri_report_way_name(way))) {
-        ++way;
+    while ((protocol < RI_REPORT_PROTOCOLS) &&
+           strcmp(name, ri_report_protocol_name(protocol))) {
+        ++protocol;
     }
-    return way;
+    return protocol;
 }
 
 static void read_values(json_t *json, info_process_t *process)
@@ -95,16 +96,17 @@ static void read_sizes(json_t *json, info_process_t *process)
     char name[NAME_MAX_LENGTH];
     int first = 1, first_size;
     uint64_t messages;
-    unsigned way;
+    unsigned protocol;
 
     while (json_object(json, &first, name, sizeof(name))) {
-        way        = document_way(name);
+        protocol   = document_protocol(name);
         first_size = 1;
         while (json_object(json, &first_size, name, sizeof(name))) {
             messages = 0;
             json_number(json, &messages);
-            if (way < RI_REPORT_WAYS) {
-                process->sizes[way][ri_sizes_class(strtoull(name, NULL, 10))] += messages;
+            if (protocol < RI_REPORT_PROTOCOLS) {
+                process->sizes[protocol][ri_sizes_class(strtoull(name, NULL, 10))] +=
+                        messages;
             }
         }
     }
@@ -115,20 +117,20 @@ static void read_pair(json_t *json, ri_report_pair_t *pair)
     char name[NAME_MAX_LENGTH];
     int first = 1, first_count;
     uint64_t number;
-    unsigned way, i;
+    unsigned protocol, i;
 
     *pair = (ri_report_pair_t){0};
     while (json_object(json, &first, name, sizeof(name))) {
-        way = document_way(name);
+        protocol = document_protocol(name);
         if (!strcmp(name, "worker")) {
             pair->uid = read_uid(json);
-        } else if (way == RI_REPORT_WAYS) {
+        } else if (protocol == RI_REPORT_PROTOCOLS) {
             json_skip(json);
         } else {
             first_count = 1;
             for (i = 0; json_array(json, &first_count); ++i) {
-                json_number(json, (i == 0) ? &pair->counts[way].messages :
-                                  (i == 1) ? &pair->counts[way].bytes :
+                json_number(json, (i == 0) ? &pair->counts[protocol].messages :
+                                  (i == 1) ? &pair->counts[protocol].bytes :
                                              &number);
             }
         }

@@ -81,14 +81,14 @@ static void html_processes(const info_job_t *job, FILE *stream)
 static void html_sizes(const info_job_t *job, FILE *stream)
 {
     ri_json_list_t list = {stream, ""};
-    unsigned way, size_class;
+    unsigned protocol, size_class;
     uint64_t messages;
 
-    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+    for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
         for (size_class = 0; size_class < RI_SIZES_CLASSES; ++size_class) {
-            messages = job->sizes[way][size_class];
+            messages = job->sizes[protocol][size_class];
             if (messages > 0) {
-                fprintf(ri_json_next(&list), "[%u,%" PRIu64 ",%" PRIu64 "]", way,
+                fprintf(ri_json_next(&list), "[%u,%" PRIu64 ",%" PRIu64 "]", protocol,
                         ri_sizes_bound(size_class), messages);
             }
         }
@@ -100,18 +100,19 @@ static void html_pairs(const info_job_t *job, FILE *stream)
 {
     ri_json_list_t list = {stream, ""};
     const ri_report_pair_t *pair;
-    unsigned way;
+    unsigned protocol;
     size_t i, j, to;
 
     for (i = 0; i < job->count; ++i) {
         for (j = 0; j < job->processes[i].num_pairs; ++j) {
             pair = &job->processes[i].pairs[j];
             to = info_worker_find(job->workers, job->num_workers, pair->uid, job->count);
-            for (way = 0; way < RI_REPORT_WAYS; ++way) {
-                if (pair->counts[way].messages != 0) {
+            for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+                if (pair->counts[protocol].messages != 0) {
                     fprintf(ri_json_next(&list), "[%zu,%zd,%u,%" PRIu64 ",%" PRIu64 "]",
-                            i, (to < job->count) ? (ssize_t)to : (ssize_t)-1, way,
-                            pair->counts[way].messages, pair->counts[way].bytes);
+                            i, (to < job->count) ? (ssize_t)to : (ssize_t)-1, protocol,
+                            pair->counts[protocol].messages,
+                            pair->counts[protocol].bytes);
                 }
             }
         }
@@ -253,13 +254,13 @@ static void html_job(const info_job_t *job, const info_strips_t *strips, FILE *s
 static void html_data(const info_t *info, const info_inert_t *inert,
                       const info_strips_t *strips, FILE *stream)
 {
-    ri_json_list_t ways = {stream, ""}, jobs = {stream, ""}, reasons = {stream, ""};
+    ri_json_list_t protocols = {stream, ""}, jobs = {stream, ""}, reasons = {stream, ""};
     size_t i;
 
-    fprintf(stream, "{\"version\":\"%s\",\"guide\":\"" INFO_GUIDE "\",\"ways\":[",
+    fprintf(stream, "{\"version\":\"%s\",\"guide\":\"" INFO_GUIDE "\",\"protocols\":[",
             RI_VERSION_STRING);
-    for (i = 0; i < RI_REPORT_WAYS; ++i) {
-        html_string(ri_report_way_name(i), ri_json_next(&ways));
+    for (i = 0; i < RI_REPORT_PROTOCOLS; ++i) {
+        html_string(ri_report_protocol_name(i), ri_json_next(&protocols));
     }
     fprintf(stream, "],\n\"jobs\":[");
     for (i = 0; i < info->num_jobs; ++i) {

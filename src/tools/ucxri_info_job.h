@@ -35,7 +35,7 @@ typedef struct info_process {
     size_t num_workers;
     info_setting_t *settings;
     size_t num_settings;
-    uint64_t sizes[RI_REPORT_WAYS][RI_SIZES_CLASSES];
+    uint64_t sizes[RI_REPORT_PROTOCOLS][RI_SIZES_CLASSES];
     ri_report_pair_t *pairs; /* to whom it sent what */
     size_t num_pairs;
 } info_process_t;
@@ -59,7 +59,7 @@ typedef struct info_job {
     /* rank "all"; the job's name and number of ranks are those of the first process */
     ri_report_row_t sum;
     long missing; /* ranks of which nothing was read, if it is known how many there are */
-    uint64_t sizes[RI_REPORT_WAYS][RI_SIZES_CLASSES]; /* messages of all processes */
+    uint64_t sizes[RI_REPORT_PROTOCOLS][RI_SIZES_CLASSES]; /* messages of all processes */
 } info_job_t;
 
 typedef struct info {

@@ -18,21 +18,21 @@
 #define PAIRS_LINES 5
 
 typedef struct sizes {
-    uint64_t messages[RI_REPORT_WAYS][RI_SIZES_CLASSES];
-    uint64_t of_way[RI_REPORT_WAYS];
+    uint64_t messages[RI_REPORT_PROTOCOLS][RI_SIZES_CLASSES];
+    uint64_t of_protocol[RI_REPORT_PROTOCOLS];
     uint64_t of_class[RI_SIZES_CLASSES];
 } sizes_t;
 
 static void sizes_sum(const info_job_t *job, sizes_t *sum)
 {
-    unsigned way, size_class;
+    unsigned protocol, size_class;
 
     *sum = (sizes_t){0};
     memcpy(sum->messages, job->sizes, sizeof(sum->messages));
-    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+    for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
         for (size_class = 0; size_class < RI_SIZES_CLASSES; ++size_class) {
-            sum->of_way[way] += job->sizes[way][size_class];
-            sum->of_class[size_class] += job->sizes[way][size_class];
+            sum->of_protocol[protocol] += job->sizes[protocol][size_class];
+            sum->of_class[size_class] += job->sizes[protocol][size_class];
         }
     }
 }
@@ -41,7 +41,7 @@ static void sizes_sum(const info_job_t *job, sizes_t *sum)
 static void sizes_fold(sizes_t *sum)
 {
     unsigned lines = 0;
-    unsigned way, size_class;
+    unsigned protocol, size_class;
 
     for (size_class = 0; size_class < RI_SIZES_CLASSES; ++size_class) {
         lines += (sum->of_class[size_class] != 0);
@@ -50,8 +50,9 @@ static void sizes_fold(sizes_t *sum)
         return;
     }
     for (size_class = 1; size_class + 1 < RI_SIZES_CLASSES; size_class += 2) {
-        for (way = 0; way < RI_REPORT_WAYS; ++way) {
-            sum->messages[way][size_class + 1] += sum->messages[way][size_class];
+        for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+            sum->messages[protocol][size_class + 1] +=
+                    sum->messages[protocol][size_class];
         }
         sum->of_class[size_class + 1] += sum->of_class[size_class];
         sum->of_class[size_class] = 0;
@@ -60,23 +61,23 @@ static void sizes_fold(sizes_t *sum)
 
 void info_sizes_print(const info_job_t *job)
 {
-    unsigned way, size_class;
+    unsigned protocol, size_class;
     int any = 0;
     char text[24];
     sizes_t sum;
 
     sizes_sum(job, &sum);
-    for (way = 0; way < RI_REPORT_WAYS; ++way) {
-        any |= (sum.of_way[way] != 0);
+    for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+        any |= (sum.of_protocol[protocol] != 0);
     }
     if (!any) {
         return;
     }
     sizes_fold(&sum);
     printf("\nMessages of up to");
-    for (way = 0; way < RI_REPORT_WAYS; ++way) {
-        if (sum.of_way[way] != 0) {
-            printf(" %7s", ri_report_way_name(way));
+    for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+        if (sum.of_protocol[protocol] != 0) {
+            printf(" %7s", ri_report_protocol_name(protocol));
         }
     }
     printf("\n");
@@ -86,10 +87,11 @@ void info_sizes_print(const info_job_t *job)
         }
         ri_size_text(ri_sizes_bound(size_class), text, sizeof(text));
         printf("%17s", text);
-        for (way = 0; way < RI_REPORT_WAYS; ++way) {
-            if (sum.of_way[way] != 0) {
-                ri_report_format_count(sum.messages[way][size_class], text, sizeof(text));
-                printf(" %7s", (sum.messages[way][size_class] == 0) ? "-" : text);
+        for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+            if (sum.of_protocol[protocol] != 0) {
+                ri_report_format_count(sum.messages[protocol][size_class], text,
+                                       sizeof(text));
+                printf(" %7s", (sum.messages[protocol][size_class] == 0) ? "-" : text);
             }
         }
         printf("\n");
@@ -121,7 +123,7 @@ static void pairs_keep(most_t *list, most_t pair)
 static void pairs_find(const info_job_t *job, most_t *list)
 {
     const info_process_t *from;
-    unsigned way;
+    unsigned protocol;
     size_t i, j, to;
 
     for (i = 0; i < job->count; ++i) {
@@ -132,9 +134,9 @@ static void pairs_find(const info_job_t *job, most_t *list)
             to      = info_worker_find(job->workers, job->num_workers, from->pairs[j].uid,
                                        job->count);
             pair.to = (to < job->count) ? &job->processes[to] : NULL;
-            for (way = 0; way < RI_REPORT_WAYS; ++way) {
-                pair.messages += from->pairs[j].counts[way].messages;
-                pair.bytes += from->pairs[j].counts[way].bytes;
+            for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+                pair.messages += from->pairs[j].counts[protocol].messages;
+                pair.bytes += from->pairs[j].counts[protocol].bytes;
             }
             pairs_keep(list, pair);
         }

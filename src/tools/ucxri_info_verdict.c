@@ -30,21 +30,22 @@ static void verdict_add(verdict_text_t *verdict, const char *before, const char 
 }
 
 /* What went by a protocol, in messages or in bytes; what stayed in the process is not counted. */
-static uint64_t verdict_way(const info_job_t *job, unsigned way, int is_bytes)
+static uint64_t verdict_protocol(const info_job_t *job, unsigned protocol, int is_bytes)
 {
-    ri_report_count_t count = ri_report_way_count(job->sum.values, way);
+    ri_report_count_t count = ri_report_protocol_count(job->sum.values, protocol);
 
     return is_bytes ? count.bytes : count.messages;
 }
 
-static void verdict_ways(const info_job_t *job, int is_bytes, verdict_text_t *verdict)
+static void verdict_protocols(const info_job_t *job, int is_bytes,
+                              verdict_text_t *verdict)
 {
     uint64_t sum  = 0, value, most;
-    unsigned told = 0, way, next;
+    unsigned told = 0, protocol, next;
     char count[32];
 
-    for (way = 0; way < RI_REPORT_WAYS; ++way) {
-        sum += verdict_way(job, way, is_bytes);
+    for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+        sum += verdict_protocol(job, protocol, is_bytes);
     }
     if (is_bytes) {
         ri_report_format_bytes(sum, count, sizeof(count));
@@ -55,17 +56,17 @@ static void verdict_ways(const info_job_t *job, int is_bytes, verdict_text_t *ve
     for (;;) {
         most = 0;
         next = 0;
-        for (way = 0; way < RI_REPORT_WAYS; ++way) {
-            value = verdict_way(job, way, is_bytes);
-            if (!(told & (1u << way)) && (value > most)) {
+        for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+            value = verdict_protocol(job, protocol, is_bytes);
+            if (!(told & (1u << protocol)) && (value > most)) {
                 most = value;
-                next = way;
+                next = protocol;
             }
         }
         if ((most == 0) || (most < 0.0005 * sum)) {
             return;
         }
-        verdict_add(verdict, (told == 0) ? "; " : ", ", ri_report_way_name(next),
+        verdict_add(verdict, (told == 0) ? "; " : ", ", ri_report_protocol_name(next),
                     (double)most / sum);
         told |= 1u << next;
     }
@@ -98,9 +99,9 @@ void info_verdict_foreach(const info_job_t *job,
         func("messages", "none", arg);
         return;
     }
-    verdict_ways(job, 0, &verdict);
+    verdict_protocols(job, 0, &verdict);
     func("messages", verdict.text, arg);
-    verdict_ways(job, 1, &verdict);
+    verdict_protocols(job, 1, &verdict);
     func("bytes", verdict.text, arg);
     verdict_time(job, &verdict);
     func("time", verdict.text, arg);

@@ -76,24 +76,25 @@ static void json_values(const ri_report_text_t *text, FILE *stream)
 }
 
 /* Where the sizes of each protocol are: by one counter, or by two. */
-static const size_t json_sizes_of[RI_REPORT_WAYS][2] = {
-        [RI_REPORT_WAY_RING] = {RI_SIZES_OF(tx_eager_ring), RI_SIZES_OF(tx_eager_ring)},
-        [RI_REPORT_WAY_AM]   = {RI_SIZES_OF(tx_eager_am), RI_SIZES_OF(tx_eager_am)},
-        [RI_REPORT_WAY_CHANNEL] = {RI_SIZES_OF(tx_eager_rdma),
-                                   RI_SIZES_OF(tx_eager_rdma)},
-        [RI_REPORT_WAY_HYBRID]  = {RI_SIZES_OF(tx_hybrid), RI_SIZES_OF(tx_hybrid)},
-        [RI_REPORT_WAY_RTR]     = {RI_SIZES_OF(tx_recv_rndv), RI_SIZES_OF(tx_recv_rndv)},
-        [RI_REPORT_WAY_COOP]    = {RI_SIZES_OF(tx_coop), RI_SIZES_OF(tx_coop)},
-        [RI_REPORT_WAY_GET]     = {RI_SIZES_OF(tx_rndv), RI_SIZES_OF(tx_rndv)},
-        [RI_REPORT_WAY_PUT]     = {RI_SIZES_OF(tx_put), RI_SIZES_OF(tx_ud)},
-        [RI_REPORT_WAY_UCP]     = {RI_SIZES_OF(tx_bulk), RI_SIZES_OF(tx_bulk)},
-        [RI_REPORT_WAY_SELF]    = {RI_SIZES_OF(tx_self), RI_SIZES_OF(tx_self)},
+static const size_t json_sizes_of[RI_REPORT_PROTOCOLS][2] = {
+        [RI_REPORT_PROTOCOL_RING] = {RI_SIZES_OF(tx_eager_ring),
+                                     RI_SIZES_OF(tx_eager_ring)},
+        [RI_REPORT_PROTOCOL_AM]   = {RI_SIZES_OF(tx_eager_am), RI_SIZES_OF(tx_eager_am)},
+        [RI_REPORT_PROTOCOL_CHANNEL] = {RI_SIZES_OF(tx_eager_rdma),
+                                        RI_SIZES_OF(tx_eager_rdma)},
+        [RI_REPORT_PROTOCOL_HYBRID]  = {RI_SIZES_OF(tx_hybrid), RI_SIZES_OF(tx_hybrid)},
+        [RI_REPORT_PROTOCOL_RTR] = {RI_SIZES_OF(tx_recv_rndv), RI_SIZES_OF(tx_recv_rndv)},
+        [RI_REPORT_PROTOCOL_COOP] = {RI_SIZES_OF(tx_coop), RI_SIZES_OF(tx_coop)},
+        [RI_REPORT_PROTOCOL_GET]  = {RI_SIZES_OF(tx_rndv), RI_SIZES_OF(tx_rndv)},
+        [RI_REPORT_PROTOCOL_PUT]  = {RI_SIZES_OF(tx_put), RI_SIZES_OF(tx_ud)},
+        [RI_REPORT_PROTOCOL_UCP]  = {RI_SIZES_OF(tx_bulk), RI_SIZES_OF(tx_bulk)},
+        [RI_REPORT_PROTOCOL_SELF] = {RI_SIZES_OF(tx_self), RI_SIZES_OF(tx_self)},
 };
 
-static uint64_t json_size(const ri_sizes_t *sizes, unsigned way, unsigned size_class)
+static uint64_t json_size(const ri_sizes_t *sizes, unsigned protocol, unsigned size_class)
 {
-    size_t first  = json_sizes_of[way][0] / sizeof(uint64_t);
-    size_t second = json_sizes_of[way][1] / sizeof(uint64_t);
+    size_t first  = json_sizes_of[protocol][0] / sizeof(uint64_t);
+    size_t second = json_sizes_of[protocol][1] / sizeof(uint64_t);
 
     return sizes->messages[first][size_class] +
            ((second != first) ? sizes->messages[second][size_class] : 0);
@@ -101,22 +102,22 @@ static uint64_t json_size(const ri_sizes_t *sizes, unsigned way, unsigned size_c
 
 static void json_sizes(const ri_report_text_t *text, FILE *stream)
 {
-    ri_json_list_t ways = {stream, ""};
-    unsigned way, i;
+    ri_json_list_t protocols = {stream, ""};
+    unsigned protocol, i;
     uint64_t messages;
 
     fprintf(stream, "\"sizes\": {\n");
-    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+    for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
         ri_json_list_t list = {stream, ""};
 
         for (i = 0; i < RI_SIZES_CLASSES; ++i) {
-            messages = json_size(&text->sizes, way, i);
+            messages = json_size(&text->sizes, protocol, i);
             if (messages == 0) {
                 continue;
             }
             if (*list.separator == '\0') {
-                ri_json_next(&ways);
-                fprintf(stream, "\"%s\": {", ri_report_way_name(way));
+                ri_json_next(&protocols);
+                fprintf(stream, "\"%s\": {", ri_report_protocol_name(protocol));
             }
             fprintf(stream, "%s\"%" PRIu64 "\": %" PRIu64, list.separator,
                     ri_sizes_bound(i), messages);
@@ -131,18 +132,18 @@ static void json_pairs(const ri_report_text_t *text, FILE *stream)
 {
     ri_json_list_t list = {stream, ""};
     const ri_report_count_t *count;
-    unsigned way;
+    unsigned protocol;
     size_t i;
 
     fprintf(stream, "\"peers\": [\n");
     for (i = 0; i < text->pairs.count; ++i) {
         ri_json_next(&list);
         fprintf(stream, "{\"worker\": \"%016" PRIx64 "\"", text->pairs.list[i].uid);
-        for (way = 0; way < RI_REPORT_WAYS; ++way) {
-            count = &text->pairs.list[i].counts[way];
+        for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+            count = &text->pairs.list[i].counts[protocol];
             if (count->messages != 0) {
                 fprintf(stream, ", \"%s\": [%" PRIu64 ", %" PRIu64 "]",
-                        ri_report_way_name(way), count->messages, count->bytes);
+                        ri_report_protocol_name(protocol), count->messages, count->bytes);
             }
         }
         fputc('}', stream);

@@ -21,7 +21,7 @@ void ri_report_pairs_merge(ri_report_pairs_t *pairs)
 {
     size_t to = 0;
     size_t i;
-    unsigned way;
+    unsigned protocol;
 
     if (pairs->merged == pairs->count) {
         return;
@@ -32,9 +32,11 @@ void ri_report_pairs_merge(ri_report_pairs_t *pairs)
             pairs->list[++to] = pairs->list[i];
             continue;
         }
-        for (way = 0; way < RI_REPORT_WAYS; ++way) {
-            pairs->list[to].counts[way].messages += pairs->list[i].counts[way].messages;
-            pairs->list[to].counts[way].bytes += pairs->list[i].counts[way].bytes;
+        for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+            pairs->list[to].counts[protocol].messages +=
+                    pairs->list[i].counts[protocol].messages;
+            pairs->list[to].counts[protocol].bytes +=
+                    pairs->list[i].counts[protocol].bytes;
         }
     }
     pairs->merged = pairs->count = to + 1;
@@ -71,22 +73,22 @@ void ri_report_pairs_add(ri_report_pairs_t *pairs, uint64_t uid,
     uint64_t values[RI_REPORT_VALUES] = {0};
     ri_report_pair_t *pair;
     uint64_t messages = sent->tx_self;
-    unsigned way;
+    unsigned protocol;
 
     ri_report_add_sent(values, sent);
-    for (way = 0; way < RI_REPORT_WAYS; ++way) {
-        messages += ri_report_way_count(values, way).messages;
+    for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+        messages += ri_report_protocol_count(values, protocol).messages;
     }
     pair = (messages > 0) ? pairs_get(pairs) : NULL;
     if (pair == NULL) {
         return;
     }
     pair->uid = uid;
-    for (way = 0; way < RI_REPORT_WAYS; ++way) {
-        pair->counts[way] = ri_report_way_count(values, way);
+    for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+        pair->counts[protocol] = ri_report_protocol_count(values, protocol);
     }
-    pair->counts[RI_REPORT_WAY_SELF] = (ri_report_count_t){sent->tx_self,
-                                                           sent->tx_self_bytes};
+    pair->counts[RI_REPORT_PROTOCOL_SELF] = (ri_report_count_t){sent->tx_self,
+                                                                sent->tx_self_bytes};
 }
 
 void ri_report_pairs_add_all(ri_report_pairs_t *pairs, const ri_report_pairs_t *other)

@@ -15,7 +15,7 @@
 
 typedef struct ri_report_pair {
     uint64_t uid; /* of the peer's worker */
-    ri_report_count_t counts[RI_REPORT_WAYS];
+    ri_report_count_t counts[RI_REPORT_PROTOCOLS];
 } ri_report_pair_t;
 
 /* Sorted by uid, each uid once, up to `merged`; the rest is in no order. Zero is an empty list. */

@@ -64,17 +64,17 @@ typedef struct report_way {
         _name, RI_REPORT_##_value, RI_REPORT_##_value##_BYTES, _is_long \
     }
 
-static const report_way_t report_ways[RI_REPORT_WAYS] = {
-        [RI_REPORT_WAY_RING]    = REPORT_WAY("ring", RING, 0),
-        [RI_REPORT_WAY_AM]      = REPORT_WAY("am", AM, 0),
-        [RI_REPORT_WAY_CHANNEL] = REPORT_WAY("channel", CHANNEL, 0),
-        [RI_REPORT_WAY_HYBRID]  = REPORT_WAY("hybrid", HYBRID, 1),
-        [RI_REPORT_WAY_RTR]     = REPORT_WAY("rtr", RTR, 1),
-        [RI_REPORT_WAY_COOP]    = REPORT_WAY("coop", COOP, 1),
-        [RI_REPORT_WAY_GET]     = REPORT_WAY("get", GET, 1),
-        [RI_REPORT_WAY_PUT]     = REPORT_WAY("put", PUT, 1),
-        [RI_REPORT_WAY_UCP]     = REPORT_WAY("ucp", UCP, 1),
-        [RI_REPORT_WAY_SELF]    = {"self", RI_REPORT_VALUES, RI_REPORT_VALUES, 0},
+static const report_way_t report_ways[RI_REPORT_PROTOCOLS] = {
+        [RI_REPORT_PROTOCOL_RING]    = REPORT_WAY("ring", RING, 0),
+        [RI_REPORT_PROTOCOL_AM]      = REPORT_WAY("am", AM, 0),
+        [RI_REPORT_PROTOCOL_CHANNEL] = REPORT_WAY("channel", CHANNEL, 0),
+        [RI_REPORT_PROTOCOL_HYBRID]  = REPORT_WAY("hybrid", HYBRID, 1),
+        [RI_REPORT_PROTOCOL_RTR]     = REPORT_WAY("rtr", RTR, 1),
+        [RI_REPORT_PROTOCOL_COOP]    = REPORT_WAY("coop", COOP, 1),
+        [RI_REPORT_PROTOCOL_GET]     = REPORT_WAY("get", GET, 1),
+        [RI_REPORT_PROTOCOL_PUT]     = REPORT_WAY("put", PUT, 1),
+        [RI_REPORT_PROTOCOL_UCP]     = REPORT_WAY("ucp", UCP, 1),
+        [RI_REPORT_PROTOCOL_SELF]    = {"self", RI_REPORT_VALUES, RI_REPORT_VALUES, 0},
 };
 
 #define COLUMN(_name, _width, _kind, _value) \
@@ -168,12 +168,12 @@ int ri_report_permille(uint64_t part, uint64_t rest)
     return (part + rest == 0) ? -1 : (int)(1000.0 * part / ((double)part + rest) + 0.5);
 }
 
-const char *ri_report_way_name(unsigned way)
+const char *ri_report_protocol_name(unsigned way)
 {
     return report_ways[way].name;
 }
 
-ri_report_count_t ri_report_way_count(const uint64_t *values, unsigned way)
+ri_report_count_t ri_report_protocol_count(const uint64_t *values, unsigned way)
 {
     const report_way_t *info = &report_ways[way];
 
@@ -188,9 +188,9 @@ uint64_t ri_report_messages(const ri_report_row_t *row, int long_only)
     uint64_t sum = 0;
     unsigned way;
 
-    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+    for (way = 0; way < RI_REPORT_PROTOCOLS; ++way) {
         if (!long_only || report_ways[way].is_long) {
-            sum += ri_report_way_count(row->values, way).messages;
+            sum += ri_report_protocol_count(row->values, way).messages;
         }
     }
     return sum;

@@ -74,18 +74,18 @@ extern const char *const ri_report_names[RI_REPORT_VALUES];
 
 /* The protocols by which messages are counted; those to the own worker are in no value. */
 typedef enum ri_report_way {
-    RI_REPORT_WAY_RING,
-    RI_REPORT_WAY_AM,
-    RI_REPORT_WAY_CHANNEL,
-    RI_REPORT_WAY_HYBRID,
-    RI_REPORT_WAY_RTR,
-    RI_REPORT_WAY_COOP,
-    RI_REPORT_WAY_GET,
-    RI_REPORT_WAY_PUT,
-    RI_REPORT_WAY_UCP,
-    RI_REPORT_WAY_SELF,
-    RI_REPORT_WAYS
-} ri_report_way_t;
+    RI_REPORT_PROTOCOL_RING,
+    RI_REPORT_PROTOCOL_AM,
+    RI_REPORT_PROTOCOL_CHANNEL,
+    RI_REPORT_PROTOCOL_HYBRID,
+    RI_REPORT_PROTOCOL_RTR,
+    RI_REPORT_PROTOCOL_COOP,
+    RI_REPORT_PROTOCOL_GET,
+    RI_REPORT_PROTOCOL_PUT,
+    RI_REPORT_PROTOCOL_UCP,
+    RI_REPORT_PROTOCOL_SELF,
+    RI_REPORT_PROTOCOLS
+} ri_report_protocol_t;
 
 /* Messages and their bytes. */
 typedef struct ri_report_count {
@@ -94,10 +94,10 @@ typedef struct ri_report_count {
 } ri_report_count_t;
 
 /** @return The name of a protocol, as it stands in a report as JSON. */
-const char *ri_report_way_name(unsigned way);
+const char *ri_report_protocol_name(unsigned way);
 
 /** @return What the values of a report say of a protocol: of SELF, nothing. */
-ri_report_count_t ri_report_way_count(const uint64_t *values, unsigned way);
+ri_report_count_t ri_report_protocol_count(const uint64_t *values, unsigned way);
 
 /* The tables, which have one line for each process. Lines have at most 100 columns if the process
  * has a name of up to 21, and its job one of up to 61. */

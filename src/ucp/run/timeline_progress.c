@@ -27,8 +27,8 @@ static void progress_sample(ri_worker_t *worker)
     unsigned way;
 
     ri_report_add_worker(&sum, worker);
-    for (way = 0; way < RI_REPORT_WAYS; ++way) {
-        count = ri_report_way_count(values, way);
+    for (way = 0; way < RI_REPORT_PROTOCOLS; ++way) {
+        count = ri_report_protocol_count(values, way);
         sent.messages += count.messages;
         sent.bytes += count.bytes;
     }

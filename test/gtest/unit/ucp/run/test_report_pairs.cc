@@ -38,9 +38,9 @@ protected:
 
 TEST_F(test_report_pairs, names)
 {
-    EXPECT_STREQ("ring", ri_report_way_name(RI_REPORT_WAY_RING));
-    EXPECT_STREQ("ucp", ri_report_way_name(RI_REPORT_WAY_UCP));
-    EXPECT_STREQ("self", ri_report_way_name(RI_REPORT_WAY_SELF));
+    EXPECT_STREQ("ring", ri_report_protocol_name(RI_REPORT_PROTOCOL_RING));
+    EXPECT_STREQ("ucp", ri_report_protocol_name(RI_REPORT_PROTOCOL_UCP));
+    EXPECT_STREQ("self", ri_report_protocol_name(RI_REPORT_PROTOCOL_SELF));
 }
 
 TEST_F(test_report_pairs, every_protocol)
@@ -61,11 +61,11 @@ TEST_F(test_report_pairs, every_protocol)
     ri_report_pairs_add(&m_pairs, 0x1, &c);
     ri_report_pairs_merge(&m_pairs);
     ASSERT_EQ(1u, m_pairs.count);
-    for (unsigned way = 0; way < RI_REPORT_WAYS; ++way) {
-        EXPECT_EQ(way + 1, m_pairs.list[0].counts[way].messages) << way;
+    for (unsigned protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+        EXPECT_EQ(protocol + 1, m_pairs.list[0].counts[protocol].messages) << protocol;
     }
-    EXPECT_EQ(923u, m_pairs.list[0].counts[RI_REPORT_WAY_RING].bytes);
-    EXPECT_EQ(77u, m_pairs.list[0].counts[RI_REPORT_WAY_SELF].bytes);
+    EXPECT_EQ(923u, m_pairs.list[0].counts[RI_REPORT_PROTOCOL_RING].bytes);
+    EXPECT_EQ(77u, m_pairs.list[0].counts[RI_REPORT_PROTOCOL_SELF].bytes);
 }
 
 TEST_F(test_report_pairs, nothing_sent)
@@ -86,8 +86,8 @@ TEST_F(test_report_pairs, conns_to_few_peers)
     ri_report_pairs_merge(&m_pairs);
     ASSERT_EQ(3u, m_pairs.count);
     EXPECT_EQ(100u, m_pairs.list[0].uid);
-    EXPECT_EQ(3334u, m_pairs.list[0].counts[RI_REPORT_WAY_RING].messages);
-    EXPECT_EQ(33340u, m_pairs.list[0].counts[RI_REPORT_WAY_RING].bytes);
+    EXPECT_EQ(3334u, m_pairs.list[0].counts[RI_REPORT_PROTOCOL_RING].messages);
+    EXPECT_EQ(33340u, m_pairs.list[0].counts[RI_REPORT_PROTOCOL_RING].bytes);
 }
 
 TEST_F(test_report_pairs, many_peers)
@@ -108,7 +108,7 @@ TEST_F(test_report_pairs, many_peers)
     EXPECT_LE(all.room, 4 * all.count);
     for (size_t i = 0; i < all.count; ++i) {
         EXPECT_EQ(2 * expected[all.list[i].uid],
-                  all.list[i].counts[RI_REPORT_WAY_RING].messages);
+                  all.list[i].counts[RI_REPORT_PROTOCOL_RING].messages);
         EXPECT_TRUE((i == 0) || (all.list[i].uid > all.list[i - 1].uid));
     }
     ri_report_pairs_cleanup(&all);
