@@ -181,7 +181,7 @@ ucs_status_t ucp_rkey_ptr(ucp_rkey_h rkey, uint64_t raddr, void **addr_p)
 
     ri_stock_resolve();
     status = ri_stock.rkey_ptr(rkey, raddr, addr_p);
-    if ((status == UCS_OK) || (own == NULL) || (own->way != RI_RKEY_MAPPED) ||
+    if ((status == UCS_OK) || (own == NULL) || (own->access != RI_RKEY_MAPPED) ||
         !ri_rkey_has(own, raddr, 0)) {
         return status;
     }

@@ -26,7 +26,7 @@ static ri_inline ri_rkey_t *direct_rkey(const ri_conn_t *conn, ucp_rkey_h stock,
 {
     ri_rkey_t *rkey = ri_rkey_find(stock);
 
-    if ((rkey == NULL) || (rkey->way == RI_RKEY_STOCK) || (length == 0) ||
+    if ((rkey == NULL) || (rkey->access == RI_RKEY_STOCK) || (length == 0) ||
         !ri_rkey_has(rkey, address, length) || (conn->flags & RI_CONN_FENCED) ||
         (conn->status != UCS_OK) || (conn->worker->rma.in_stock > 0) ||
         ((rkey->reach != NULL) && (rkey->reach->lost != UCS_OK))) {
@@ -76,7 +76,7 @@ static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const char *buffer,
         if (direct_is_gone(rkey)) {
             return UCS_ERR_CONNECTION_RESET;
         }
-        ri_rkey_set_way(rkey, RI_RKEY_STOCK);
+        ri_rkey_set_access(rkey, RI_RKEY_STOCK);
     }
     ri_debug("one-sided: an operation is left to UCX: %s",
              ri_stock_status_string(status));
@@ -160,7 +160,7 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
     if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
         return direct_refused(stock);
     }
-    if (rkey->way == RI_RKEY_MAPPED) {
+    if (rkey->access == RI_RKEY_MAPPED) {
         ri_word_copy(ri_rkey_local(rkey, address), buffer, length);
         __atomic_thread_fence(__ATOMIC_RELEASE);
         ++conn->counters.rma_mapped;
@@ -224,7 +224,7 @@ ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size
     if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
         return direct_refused(stock);
     }
-    if (rkey->way == RI_RKEY_MAPPED) {
+    if (rkey->access == RI_RKEY_MAPPED) {
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         ri_word_copy(buffer, ri_rkey_local(rkey, address), length);
         ++conn->counters.rma_mapped;
@@ -292,7 +292,7 @@ ucs_status_t ri_direct_atomic(ri_conn_t *conn, ucp_rkey_h stock, ucp_atomic_op_t
         ((result != NULL) && !ri_memory_at_is_host(conn->worker, result, size))) {
         return direct_refused(stock);
     }
-    if (rkey->way == RI_RKEY_CMA) {
+    if (rkey->access == RI_RKEY_CMA) {
         return direct_mail_atomic(conn, rkey, op, size, value, result, address);
     }
     if (op == UCP_ATOMIC_OP_CSWAP) {

@@ -7,7 +7,7 @@
  * them, and no message can overtake them. The exception are small puts by mail, which are settled
  * before all that has to come behind them (posts.h).
  *
- * What is not done in this way is left to stock, operation by operation: another way of the key,
+ * What is not done in this way is left to stock, operation by operation: another access of the key,
  * memory beyond that of the key, local memory that is not the host's, options that are stock's
  * affair. As in UCX there is no order between two operations without a fence or flush. Behind a
  * fence all go to stock as long as stock may still be at what was started before (RI_CONN_FENCED).

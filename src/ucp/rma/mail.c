@@ -43,7 +43,7 @@
  * (uct/shm/quick.h), up to the length of messages that a quick ring takes. */
 #define MAIL_PARTS_FAR ((size_t)4 * RI_MAILBOX_DATA)
 
-/* Looks for a way that another thread uses, which mostly has its answer soon. */
+/* Looks for a reach that another thread uses, which mostly has its answer soon. */
 #define MAIL_LOOKS_BUSY 1024
 
 /* Looks at the entry of a target that has begun, until the processor is left to others, which may
@@ -53,7 +53,7 @@
 
 _Atomic(int) ri_mail_lost;
 
-/* Another thread may be at the mail of the way: it does not take long. */
+/* Another thread may be at the mail of the reach: it does not take long. */
 static void mail_lock(ri_reach_t *reach)
 {
     while (!ri_reach_trylock(reach)) {
@@ -226,7 +226,7 @@ static int mail_is_full(const ri_reach_t *reach)
     return reach->mail.next - reach->oldest == RI_MAILBOX_DEPTH;
 }
 
-/* @return Whether the way has a mailbox, which this thread uses now. */
+/* @return Whether the reach has a mailbox, which this thread uses now. */
 static int mail_try(ri_reach_t *reach)
 {
     if (!ri_reach_trylock(reach)) {
@@ -292,7 +292,7 @@ static int mail_takes_parts(ri_reach_t *reach, size_t length)
     return 1;
 }
 
-/* Use the mail of a way for an operation in parts. @return Whether it may, and is this thread's. */
+/* Use the mail of a reach for an operation in parts. @return Whether it may, and is this thread's. */
 static int mail_try_parts(ri_reach_t *reach, size_t length)
 {
     if ((length > ri_max(MAIL_PARTS_FAR, ri_config.ring_quick)) || !mail_try(reach)) {
@@ -472,7 +472,7 @@ size_t ri_mail_get_parts(ri_reach_t *reach, const ri_mailbox_head_t *head, void 
     return done;
 }
 
-/* @return Whether the way is this thread's now. */
+/* @return Whether the reach is this thread's now. */
 static int mail_lock_soon(ri_reach_t *reach)
 {
     unsigned looks;
@@ -528,7 +528,7 @@ static void mail_wait_for_thread(ri_reach_t *reach, uint32_t number)
     }
 }
 
-/* The way is locked, and the target has a thread. */
+/* The reach is locked, and the target has a thread. */
 static ri_mail_fate_t mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
                                 const void *data, void *result, unsigned *taken_back_p)
 {

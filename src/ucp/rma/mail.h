@@ -15,7 +15,7 @@
 #include "reach.h"
 
 /* 1 if a put was ever lost in this process: the target had not done it, and this process could not
- * do it in its place. ri_reach_t.lost says which way it was. */
+ * do it in its place. ri_reach_t.lost says which of both it was. */
 extern _Atomic(int) ri_mail_lost;
 
 /* What has become of an operation. */
@@ -50,7 +50,7 @@ ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
  * @param taken_back  Puts are added that had to make way, and were done here in place of the
  *                    target.
  *
- * @return How many bytes are posted, and to be settled. The rest is to be put in another way.
+ * @return How many bytes are posted, and to be settled. The rest is to be put otherwise.
  */
 size_t ri_mail_put_parts(ri_reach_t *reach, const ri_mailbox_head_t *head,
                          const void *data, size_t length, unsigned *taken_back);
@@ -86,7 +86,7 @@ ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, void *result, unsigned *taken_back);
 
 /** Have the thread of a target that does not look (attend.h) carry out an operation, and wait for
- * it up to 0.2 s. Another thread of this process that uses the way is waited for. The parameters
+ * it up to 0.2 s. Another thread of this process that uses the reach is waited for. The parameters
  * are those of ri_mail_ask().
  *
  * @return As ri_mail_ask(). RI_MAIL_TAKEN_BACK stands also for a target without such a thread, and
@@ -95,12 +95,12 @@ ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
 ri_mail_fate_t ri_mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
                             const void *data, void *result, unsigned *taken_back);
 
-/** Wait until all posted puts of a way are over, or take them back and do them here, in place of
+/** Wait until all posted puts of a reach are over, or take them back and do them here, in place of
  * the target. The number of those that were done here is added to @a taken_back. A put that cannot
  * be done here either is lost, and reach->lost says why. */
 void ri_mail_settle(ri_reach_t *reach, unsigned *taken_back);
 
-/** @return Whether all posted puts of a way are over. It does not wait for any. */
+/** @return Whether all posted puts of a reach are over. It does not wait for any. */
 int ri_mail_is_settled(ri_reach_t *reach);
 
 #endif

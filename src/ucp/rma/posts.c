@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A conn with such puts has the flag RI_CONN_POSTED, which keeps its messages off the fast path,
- * and has the way, so that it is there when the key has gone.
+ * and has the reach, so that it is there when the key has gone.
  */
 #include "posts.h"
 #include "../core/module.h"
@@ -21,7 +21,7 @@ static ucs_status_t posts_worker_made(ri_worker_t *worker)
     return UCS_OK;
 }
 
-/* A conn keeps the way of its latest puts, for what became of them. */
+/* A conn keeps the reach of its latest puts, for what became of them. */
 static void posts_hold(ri_conn_t *conn, ri_reach_t *reach)
 {
     if (conn->rma.reach != reach) {

@@ -16,7 +16,7 @@
 /* How many workers have conns with such puts, in all of the process. */
 extern _Atomic(unsigned) ri_posts_workers;
 
-/** Note that a put of a conn was posted by the way @a reach. Puts that were posted by another way
+/** Note that a put of a conn was posted by @a reach. Puts that were posted by another reach
  * are settled. The worker is locked, in this function and in those below. */
 void ri_posts_note(ri_conn_t *conn, ri_reach_t *reach);
 

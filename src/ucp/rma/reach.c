@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A list of the ways that are in use: processes of one host are not many.
+ * A list of the reaches that are in use: processes of one host are not many.
  */
 #include "reach.h"
 #include "../../ucs/clock.h"
@@ -25,17 +25,17 @@ static struct {
     int opened;          /* it was tried */
     ri_plane_t *plane;   /* NULL: there is none */
     ri_host_process_t self;
-    ucs_list_link_t ways;
-} reach = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    ucs_list_link_t list;
+} reaches = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void reach_lock(void)
 {
-    pthread_mutex_lock(&reach.lock);
+    pthread_mutex_lock(&reaches.lock);
 }
 
 static void reach_unlock(void)
 {
-    pthread_mutex_unlock(&reach.lock);
+    pthread_mutex_unlock(&reaches.lock);
 }
 
 /* A child by fork() has the lock as it is then, and not the thread that would unlock it. */
@@ -45,23 +45,23 @@ static void __attribute__((constructor)) reach_guard_forks(void)
 }
 
 /* A child by fork() has nothing of its parent's: it must not be found at the parent's address, and
- * leaves the parent's ways alone. */
+ * leaves the parent's reaches alone. */
 static void reach_open(void)
 {
-    if (reach.opened && (reach.generation == ri_process_generation)) {
+    if (reaches.opened && (reaches.generation == ri_process_generation)) {
         return;
     }
-    reach.opened     = 1;
-    reach.generation = ri_process_generation;
-    reach.plane      = NULL;
-    reach.self       = ri_host_process_self();
-    ucs_list_head_init(&reach.ways);
-    if (ri_config.cma && (ri_plane_cma.open(&reach.plane) != UCS_OK)) {
-        reach.plane = NULL;
+    reaches.opened     = 1;
+    reaches.generation = ri_process_generation;
+    reaches.plane      = NULL;
+    reaches.self       = ri_host_process_self();
+    ucs_list_head_init(&reaches.list);
+    if (ri_config.cma && (ri_plane_cma.open(&reaches.plane) != UCS_OK)) {
+        reaches.plane = NULL;
     }
-    if ((reach.plane != NULL) && !(reach.plane->capabilities & RI_PLANE_WRITE)) {
-        reach.plane->ops->close(reach.plane);
-        reach.plane = NULL;
+    if ((reaches.plane != NULL) && !(reaches.plane->capabilities & RI_PLANE_WRITE)) {
+        reaches.plane->ops->close(reaches.plane);
+        reaches.plane = NULL;
     }
 }
 
@@ -71,8 +71,8 @@ size_t ri_reach_address(void *address)
 
     reach_lock();
     reach_open();
-    if (reach.plane != NULL) {
-        length = reach.plane->ops->address(reach.plane, address);
+    if (reaches.plane != NULL) {
+        length = reaches.plane->ops->address(reaches.plane, address);
     }
     reach_unlock();
     return length;
@@ -80,11 +80,11 @@ size_t ri_reach_address(void *address)
 
 static ri_reach_t *reach_find(const void *address, size_t length)
 {
-    ri_reach_t *way;
+    ri_reach_t *reach;
 
-    ucs_list_for_each(way, &reach.ways, list) {
-        if ((way->length == length) && !memcmp(way->address, address, length)) {
-            return way;
+    ucs_list_for_each(reach, &reaches.list, list) {
+        if ((reach->length == length) && !memcmp(reach->address, address, length)) {
+            return reach;
         }
     }
     return NULL;
@@ -92,55 +92,56 @@ static ri_reach_t *reach_find(const void *address, size_t length)
 
 static ri_reach_t *reach_connect(const void *address, size_t length)
 {
-    ri_reach_t *way = calloc(1, sizeof(*way));
+    ri_reach_t *reach = calloc(1, sizeof(*reach));
 
-    if (way == NULL) {
+    if (reach == NULL) {
         return NULL;
     }
-    if (reach.plane->ops->connect(reach.plane, address, length, &way->ep) != UCS_OK) {
-        free(way);
+    if (reaches.plane->ops->connect(reaches.plane, address, length, &reach->ep) !=
+        UCS_OK) {
+        free(reach);
         return NULL;
     }
-    way->length     = length;
-    way->lost       = UCS_OK;
-    way->proved     = ri_clock_now();
-    way->generation = ri_process_generation;
-    memcpy(way->address, address, length);
-    ucs_list_add_tail(&reach.ways, &way->list);
-    return way;
+    reach->length     = length;
+    reach->lost       = UCS_OK;
+    reach->proved     = ri_clock_now();
+    reach->generation = ri_process_generation;
+    memcpy(reach->address, address, length);
+    ucs_list_add_tail(&reaches.list, &reach->list);
+    return reach;
 }
 
 ri_reach_t *ri_reach_get(const void *address, size_t length)
 {
-    ri_reach_t *way = NULL;
+    ri_reach_t *reach = NULL;
 
     if ((length == 0) || (length > RI_PLANE_ADDRESS_MAX)) {
         return NULL;
     }
     reach_lock();
     reach_open();
-    if (reach.plane != NULL) {
-        way = reach_find(address, length);
-        way = (way != NULL) ? way : reach_connect(address, length);
+    if (reaches.plane != NULL) {
+        reach = reach_find(address, length);
+        reach = (reach != NULL) ? reach : reach_connect(address, length);
     }
-    if (way != NULL) {
-        ++way->users;
+    if (reach != NULL) {
+        ++reach->users;
     }
     reach_unlock();
-    return way;
+    return reach;
 }
 
-void ri_reach_open_mail(ri_reach_t *way, uint32_t pid, uint32_t fd)
+void ri_reach_open_mail(ri_reach_t *reach, uint32_t pid, uint32_t fd)
 {
-    while (!ri_reach_trylock(way)) {
+    while (!ri_reach_trylock(reach)) {
         sched_yield();
     }
-    if (!way->has_tried) {
-        way->has_tried = 1;
-        ri_mailbox_tx_open(&way->mail, pid, fd);
-        way->oldest = way->mail.next;
+    if (!reach->has_tried) {
+        reach->has_tried = 1;
+        ri_mailbox_tx_open(&reach->mail, pid, fd);
+        reach->oldest = reach->mail.next;
     }
-    ri_reach_unlock(way);
+    ri_reach_unlock(reach);
 }
 
 ri_host_process_t ri_reach_self(void)
@@ -149,7 +150,7 @@ ri_host_process_t ri_reach_self(void)
 
     reach_lock();
     reach_open();
-    self = reach.self;
+    self = reaches.self;
     reach_unlock();
     return self;
 }
@@ -160,51 +161,51 @@ int ri_reach_works(void)
 
     reach_lock();
     reach_open();
-    works = (reach.plane != NULL);
+    works = (reaches.plane != NULL);
     reach_unlock();
     return works;
 }
 
-int ri_reach_is_there(ri_reach_t *way)
+int ri_reach_is_there(ri_reach_t *reach)
 {
     double now = ri_clock_now();
 
-    if (now - way->proved < REACH_PROVED) {
+    if (now - reach->proved < REACH_PROVED) {
         return 1;
     }
-    if (way->ep->plane->ops->check(way->ep) != UCS_OK) {
+    if (reach->ep->plane->ops->check(reach->ep) != UCS_OK) {
         return 0;
     }
-    way->proved = now;
+    reach->proved = now;
     return 1;
 }
 
-void ri_reach_hold(ri_reach_t *way)
+void ri_reach_hold(ri_reach_t *reach)
 {
     reach_lock();
-    ++way->users;
+    ++reach->users;
     reach_unlock();
 }
 
 /* In a child by fork() the slot, and the list, are the parent's. */
-static void reach_free(ri_reach_t *way)
+static void reach_free(ri_reach_t *reach)
 {
-    if (way->generation == ri_process_generation) {
-        ucs_list_del(&way->list);
-        ri_mailbox_tx_close(&way->mail);
-        way->ep->plane->ops->disconnect(way->ep);
+    if (reach->generation == ri_process_generation) {
+        ucs_list_del(&reach->list);
+        ri_mailbox_tx_close(&reach->mail);
+        reach->ep->plane->ops->disconnect(reach->ep);
     }
-    free(way);
+    free(reach);
 }
 
-void ri_reach_put(ri_reach_t *way)
+void ri_reach_put(ri_reach_t *reach)
 {
-    if (way == NULL) {
+    if (reach == NULL) {
         return;
     }
     reach_lock();
-    if (--way->users == 0) {
-        reach_free(way);
+    if (--reach->users == 0) {
+        reach_free(reach);
     }
     reach_unlock();
 }

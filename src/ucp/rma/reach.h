@@ -4,7 +4,7 @@
  *
  * The memory of other processes of the host, for one-sided operations: one plane of this process
  * (uct/cma), whatever contexts and workers it has, as a packed key belongs to none of them. All
- * keys of one process share a way to it.
+ * keys of one process share what leads to it: a reach.
  *
  * The plane is opened when it is first asked for, and stays. A child by fork() opens its own. Any
  * thread may call.
@@ -17,7 +17,7 @@
 #include "../../uct/shm/mailbox.h"
 #include "../../uct/shm/quick.h"
 
-/* A way to a process. */
+/* What leads to a process: its memory, and its mailbox. */
 typedef struct ri_reach {
     ri_plane_ep_t *ep;    /* copies from and to its memory */
     ri_mailbox_tx_t mail; /* a slot in its mailbox; area NULL: there is none */
@@ -44,18 +44,18 @@ typedef struct ri_reach {
 size_t ri_reach_address(void *address);
 
 /**
- * Get a way to a process.
+ * Get the reach of a process.
  *
  * @param address  What ri_reach_address() wrote there: wire input.
  *
- * @return A way, to be given back; NULL: its memory cannot be reached, or there is no memory here.
+ * @return A reach, to be given back; NULL: its memory cannot be reached, or there is no memory here.
  */
 ri_reach_t *ri_reach_get(const void *address, size_t length);
 
-/** Open the mailbox of the process that a way leads to. It is tried once; if it fails, the way has
+/** Open the mailbox of the process that a reach leads to. It is tried once; if it fails, the reach has
  * no mailbox (mail.area is NULL). @a pid is the process and @a fd the descriptor of the mailbox
  * there: both are wire input. */
-void ri_reach_open_mail(ri_reach_t *way, uint32_t pid, uint32_t fd);
+void ri_reach_open_mail(ri_reach_t *reach, uint32_t pid, uint32_t fd);
 
 /** @return The identity of this process, by which others recognise it. It is kept, so that /proc is
  * not read at each call. */
@@ -64,29 +64,29 @@ ri_host_process_t ri_reach_self(void);
 /** @return Whether this process can reach the memory of others at all. */
 int ri_reach_works(void);
 
-/** @return Whether the process that a way leads to still exists. The kernel is asked at most ten
+/** @return Whether the process that a reach leads to still exists. The kernel is asked at most ten
  * times a second, and not whether the pid exists, but whether it is still the same process. */
-int ri_reach_is_there(ri_reach_t *way);
+int ri_reach_is_there(ri_reach_t *reach);
 
-/** Take the lock of the mail of a way, if no other thread has it. @return Whether this thread has
+/** Take the lock of the mail of a reach, if no other thread has it. @return Whether this thread has
  * it now; then ri_reach_unlock() lets go of it. */
-static inline int ri_reach_trylock(ri_reach_t *way)
+static inline int ri_reach_trylock(ri_reach_t *reach)
 {
-    return !atomic_exchange_explicit(&way->mailing, 1, memory_order_acquire);
+    return !atomic_exchange_explicit(&reach->mailing, 1, memory_order_acquire);
 }
 
 /** Let go of the lock that ri_reach_trylock() has taken. */
-static inline void ri_reach_unlock(ri_reach_t *way)
+static inline void ri_reach_unlock(ri_reach_t *reach)
 {
-    atomic_store_explicit(&way->mailing, 0, memory_order_release);
+    atomic_store_explicit(&reach->mailing, 0, memory_order_release);
 }
 
-/** Add one more user to a way that has users: ri_reach_put() has to be called once more. */
-void ri_reach_hold(ri_reach_t *way);
+/** Add one more user to a reach that has users: ri_reach_put() has to be called once more. */
+void ri_reach_hold(ri_reach_t *reach);
 
-/** Give up the use of a way that ri_reach_get() or ri_reach_hold() has given. The last user must
- * have settled all posted puts before (ri_mail_settle()); then the way is freed. NULL: nothing is
+/** Give up the use of a reach that ri_reach_get() or ri_reach_hold() has given. The last user must
+ * have settled all posted puts before (ri_mail_settle()); then the reach is freed. NULL: nothing is
  * done. */
-void ri_reach_put(ri_reach_t *way);
+void ri_reach_put(ri_reach_t *reach);
 
 #endif

@@ -7,10 +7,10 @@
  */
 #include "reach_copy.h"
 
-ucs_status_t ri_reach_copy(ri_reach_t *way, int is_put, const void *local,
+ucs_status_t ri_reach_copy(ri_reach_t *reach, int is_put, const void *local,
                            uint64_t remote, size_t length)
 {
-    const ri_plane_ops_t *ops  = way->ep->plane->ops;
+    const ri_plane_ops_t *ops  = reach->ep->plane->ops;
     const ri_segment_t here    = {(uintptr_t)local, length};
     const ri_segment_t there   = {remote, length};
     const ri_transfer_t moving = {.local      = &here,
@@ -21,7 +21,8 @@ ucs_status_t ri_reach_copy(ri_reach_t *way, int is_put, const void *local,
                                   .verify     = !is_put};
 
     if (!is_put) {
-        return ops->read(way->ep, &moving);
+        return ops->read(reach->ep, &moving);
     }
-    return ri_reach_is_there(way) ? ops->write(way->ep, &moving) : UCS_ERR_UNREACHABLE;
+    return ri_reach_is_there(reach) ? ops->write(reach->ep, &moving) :
+                                      UCS_ERR_UNREACHABLE;
 }

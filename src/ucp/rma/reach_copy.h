@@ -10,12 +10,12 @@
 #include "reach.h"
 
 /**
- * Copy @a length bytes to the process of a way (@a is_put), or from there.
+ * Copy @a length bytes to the process of a reach (@a is_put), or from there.
  *
  * @return As read() and write() of a plane; UCS_ERR_UNREACHABLE also if the process is not the one
  *         any more that is meant.
  */
-ucs_status_t ri_reach_copy(ri_reach_t *way, int is_put, const void *local,
+ucs_status_t ri_reach_copy(ri_reach_t *reach, int is_put, const void *local,
                            uint64_t remote, size_t length);
 
 #endif

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The best way that works is taken when a key is unpacked.
+ * The best access that works is taken when a key is unpacked.
  */
 #include "rkey.h"
 #include "region.h"
@@ -14,18 +14,18 @@
 
 ri_map_t ri_rkey_map = RI_MAP_INITIALIZER;
 
-static const char *const rkey_ways[RI_RKEY_WAY_LAST] = {
+static const char *const rkey_accesses[RI_RKEY_ACCESS_LAST] = {
         [RI_RKEY_MAPPED] = "mapped by both",
         [RI_RKEY_CMA]    = "by direct copies",
 };
 
-/* By the way before: the ways that may follow. */
-static const uint8_t rkey_may_become[RI_RKEY_WAY_LAST] = {
+/* By the access before: those that may follow. */
+static const uint8_t rkey_may_become[RI_RKEY_ACCESS_LAST] = {
         [RI_RKEY_NONE] = (1u << RI_RKEY_MAPPED) | (1u << RI_RKEY_CMA),
         [RI_RKEY_CMA]  = 1u << RI_RKEY_STOCK,
 };
 
-int ri_rkey_may_become(ri_rkey_way_t from, ri_rkey_way_t to)
+int ri_rkey_may_become(ri_rkey_access_t from, ri_rkey_access_t to)
 {
     return (rkey_may_become[from] >> to) & 1;
 }
@@ -45,7 +45,7 @@ static int rkey_is_own(const ri_wire_rkey_t *wire, const ri_host_process_t *self
     return is_own;
 }
 
-/* Get the way to the process of a key, which must be the one that its plane leads to. */
+/* Get the reach of the process of a key, which must be the one that its plane leads to. */
 static void rkey_reach(ri_rkey_t *rkey, const ri_wire_rkey_t *wire)
 {
     if ((wire->plane_length >= sizeof(wire->process)) &&
@@ -63,25 +63,25 @@ static int rkey_is_of_this_host(const ri_rkey_t *rkey, const ri_wire_rkey_t *wir
                                      ((wire->plane_length == 0) || !ri_reach_works()));
 }
 
-/* @return Whether a way was found. */
-static int rkey_find_way(ri_rkey_t *rkey, const ri_wire_rkey_t *wire,
-                         const ri_host_process_t *self)
+/* @return Whether there is an access. */
+static int rkey_find_access(ri_rkey_t *rkey, const ri_wire_rkey_t *wire,
+                            const ri_host_process_t *self)
 {
     if (!memcmp(&wire->process, self, sizeof(*self))) {
-        ri_rkey_set_way(rkey, RI_RKEY_MAPPED);
+        ri_rkey_set_access(rkey, RI_RKEY_MAPPED);
         return rkey_is_own(wire, self);
     }
     rkey_reach(rkey, wire);
     if (rkey_is_of_this_host(rkey, wire, self) &&
         (ri_mapping_view_make(&wire->place, wire->size, &rkey->view) == UCS_OK)) {
         rkey->shift = (uintptr_t)rkey->view.address - wire->address;
-        ri_rkey_set_way(rkey, RI_RKEY_MAPPED);
+        ri_rkey_set_access(rkey, RI_RKEY_MAPPED);
         return 1;
     }
     if ((rkey->reach != NULL) && (wire->mailbox != 0)) {
         ri_reach_open_mail(rkey->reach, wire->process.pid, wire->mailbox - 1);
     }
-    ri_rkey_set_way(rkey, RI_RKEY_CMA);
+    ri_rkey_set_access(rkey, RI_RKEY_CMA);
     return rkey->reach != NULL;
 }
 
@@ -109,13 +109,13 @@ void ri_rkey_add(ucp_rkey_h stock, const ri_wire_rkey_t *wire)
     rkey->size    = wire->size;
     rkey->region  = wire->region;
     rkey->atomics = (wire->atomics == RI_WIRE_ATOMICS_CPU);
-    if (!rkey_find_way(rkey, wire, &self) ||
+    if (!rkey_find_access(rkey, wire, &self) ||
         (ri_map_put(&ri_rkey_map, (uintptr_t)stock, rkey) != UCS_OK)) {
         rkey_free(rkey);
         return;
     }
     ri_debug("one-sided: %" PRIu64 " bytes of process %u: %s", rkey->size,
-             wire->process.pid, rkey_ways[rkey->way]);
+             wire->process.pid, rkey_accesses[rkey->access]);
 }
 
 void ri_rkey_remove(ucp_rkey_h stock)

@@ -106,9 +106,9 @@ TEST_F(test_illegal_states, remote_key)
 {
     ri_rkey_t rkey = {};
 
-    EXPECT_DEATH(ri_rkey_set_way(&rkey, RI_RKEY_STOCK), "ri_rkey_may_become");
+    EXPECT_DEATH(ri_rkey_set_access(&rkey, RI_RKEY_STOCK), "ri_rkey_may_become");
     rkey.way = RI_RKEY_MAPPED;
-    EXPECT_DEATH(ri_rkey_set_way(&rkey, RI_RKEY_STOCK), "ri_rkey_may_become");
+    EXPECT_DEATH(ri_rkey_set_access(&rkey, RI_RKEY_STOCK), "ri_rkey_may_become");
 }
 
 TEST_F(test_illegal_states, grant)

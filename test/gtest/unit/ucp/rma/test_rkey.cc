@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/rma/rkey.h, describe.h, reach.h: what a key says, and by which way it leads to memory. */
+/* src/ucp/rma/rkey.h, describe.h, reach.h: what a key says, and how its memory is reached. */
 
 #include "unit/ucp/rma/rma_child.h"
 
@@ -101,7 +101,7 @@ TEST_F(test_rkey, own_process)
 
     const ri_rkey_t *rkey = add(1, wire);
     ASSERT_NE(nullptr, rkey);
-    EXPECT_EQ(RI_RKEY_MAPPED, rkey->way);
+    EXPECT_EQ(RI_RKEY_MAPPED, rkey->access);
     EXPECT_EQ(memory.data() + 7, ri_rkey_local(rkey, wire.address + 7));
     EXPECT_TRUE(ri_rkey_has(rkey, wire.address, 1000));
     EXPECT_TRUE(ri_rkey_has(rkey, wire.address + 1000, 0));
@@ -139,7 +139,7 @@ TEST_F(test_rkey, other_process)
 
     const ri_rkey_t *rkey = add(1, m_told->own);
     ASSERT_NE(nullptr, rkey);
-    EXPECT_EQ(RI_RKEY_CMA, rkey->way);
+    EXPECT_EQ(RI_RKEY_CMA, rkey->access);
     EXPECT_NE(nullptr, rkey->reach->mail.area);
     char byte[]               = "n";
     const ri_segment_t local  = {(uintptr_t)byte, 1};
@@ -159,7 +159,7 @@ TEST_F(test_rkey, other_process)
 
     const ri_rkey_t *mapped = add(3, m_told->shared);
     ASSERT_NE(nullptr, mapped);
-    EXPECT_EQ(RI_RKEY_MAPPED, mapped->way);
+    EXPECT_EQ(RI_RKEY_MAPPED, mapped->access);
     memcpy(ri_rkey_local(mapped, m_told->shared.address + 10), "here", 4);
     EXPECT_EQ(0, memcmp(m_shared + 110, "here", 4));
 
@@ -209,7 +209,7 @@ TEST_F(test_rkey, lies)
     lie.place.offset += SIZE;
     rkey = add(1, lie);
     ASSERT_NE(nullptr, rkey);
-    EXPECT_EQ(RI_RKEY_CMA, rkey->way) << "beyond what is mapped";
+    EXPECT_EQ(RI_RKEY_CMA, rkey->access) << "beyond what is mapped";
     lie = m_told->shared;
     lie.plane[31] ^= 1;
     EXPECT_EQ(nullptr, add(1, lie)) << "nothing proves that the file is of this host";
@@ -226,7 +226,7 @@ TEST_F(test_rkey, no_direct_copies)
     without.plane_length  = 0;
     const ri_rkey_t *rkey = add(1, without);
     ASSERT_NE(nullptr, rkey);
-    EXPECT_EQ(RI_RKEY_MAPPED, rkey->way);
+    EXPECT_EQ(RI_RKEY_MAPPED, rkey->access);
     EXPECT_EQ(nullptr, rkey->reach);
     without              = m_told->own;
     without.plane_length = 0;
@@ -235,17 +235,17 @@ TEST_F(test_rkey, no_direct_copies)
 
 TEST_F(test_rkey, may_become)
 {
-    const ri_rkey_way_t legal[][2] = {{RI_RKEY_NONE, RI_RKEY_MAPPED},
-                                      {RI_RKEY_NONE, RI_RKEY_CMA},
-                                      {RI_RKEY_CMA, RI_RKEY_STOCK}};
-    unsigned count                 = 0;
+    const ri_rkey_access_t legal[][2] = {{RI_RKEY_NONE, RI_RKEY_MAPPED},
+                                         {RI_RKEY_NONE, RI_RKEY_CMA},
+                                         {RI_RKEY_CMA, RI_RKEY_STOCK}};
+    unsigned count                    = 0;
 
     for (const auto &change : legal) {
         EXPECT_TRUE(ri_rkey_may_become(change[0], change[1]));
     }
-    for (int from = 0; from < RI_RKEY_WAY_LAST; ++from) {
-        for (int to = 0; to < RI_RKEY_WAY_LAST; ++to) {
-            count += ri_rkey_may_become((ri_rkey_way_t)from, (ri_rkey_way_t)to);
+    for (int from = 0; from < RI_RKEY_ACCESS_LAST; ++from) {
+        for (int to = 0; to < RI_RKEY_ACCESS_LAST; ++to) {
+            count += ri_rkey_may_become((ri_rkey_access_t)from, (ri_rkey_access_t)to);
         }
     }
     EXPECT_EQ(3u, count);

@@ -230,7 +230,7 @@ TEST_F(test_rkey_peer, own_process)
         ri_rkey_add(key(0), &wire);
         ri_rkey_t *rkey = ri_rkey_find(key(0));
         ASSERT_NE(nullptr, rkey);
-        EXPECT_EQ(RI_RKEY_MAPPED, rkey->way);
+        EXPECT_EQ(RI_RKEY_MAPPED, rkey->access);
         EXPECT_EQ(0u, rkey->shift);
         EXPECT_EQ(nullptr, rkey->view.address);
         EXPECT_EQ(nullptr, rkey->reach);
@@ -302,7 +302,7 @@ TEST_F(test_rkey_peer, private_memory_of_another_process)
         ri_rkey_add(key(0), &wire);
         ri_rkey_t *rkey = ri_rkey_find(key(0));
         CHILD_CHECK(rkey != nullptr);
-        CHILD_CHECK(rkey->way == RI_RKEY_CMA);
+        CHILD_CHECK(rkey->access == RI_RKEY_CMA);
         CHILD_CHECK((rkey->reach != nullptr) && (rkey->view.address == nullptr));
         CHILD_CHECK((rkey->region == wire.region) && (rkey->size == wire.size));
         CHILD_CHECK(rkey->reach->mail.area != nullptr);
@@ -325,7 +325,7 @@ TEST_F(test_rkey_peer, memory_that_both_map)
         ri_rkey_add(key(0), &wire);
         ri_rkey_t *rkey = ri_rkey_find(key(0));
         CHILD_CHECK(rkey != nullptr);
-        CHILD_CHECK(rkey->way == RI_RKEY_MAPPED);
+        CHILD_CHECK(rkey->access == RI_RKEY_MAPPED);
         CHILD_CHECK((rkey->reach != nullptr) && (rkey->view.address != nullptr));
         CHILD_CHECK(rkey->reach->mail.area == nullptr);
         char *memory = (char *)ri_rkey_local(rkey, wire.address);
@@ -337,7 +337,7 @@ TEST_F(test_rkey_peer, memory_that_both_map)
         /* Now it does not map it any more. */
         ri_rkey_add(key(0), &wire);
         rkey = ri_rkey_find(key(0));
-        CHILD_CHECK((rkey != nullptr) && (rkey->way == RI_RKEY_CMA));
+        CHILD_CHECK((rkey != nullptr) && (rkey->access == RI_RKEY_CMA));
         CHILD_CHECK((rkey->reach != nullptr) && (rkey->reach->mail.area == nullptr));
         return 0;
     });
@@ -372,7 +372,7 @@ TEST_F(test_rkey_peer, another_name_of_the_host)
     peer proved([](const ri_wire_rkey_t &wire) {
         ri_rkey_add(key(0), &wire);
         ri_rkey_t *rkey = ri_rkey_find(key(0));
-        CHILD_CHECK((rkey != nullptr) && (rkey->way == RI_RKEY_MAPPED));
+        CHILD_CHECK((rkey != nullptr) && (rkey->access == RI_RKEY_MAPPED));
         CHILD_CHECK((rkey->reach != nullptr) && (rkey->view.address != nullptr));
         ri_rkey_remove(key(0));
         return 0;
@@ -429,7 +429,7 @@ TEST_F(test_rkey_peer, garbage_mailbox)
         peer other([](const ri_wire_rkey_t &wire) {
             ri_rkey_add(key(0), &wire);
             ri_rkey_t *rkey = ri_rkey_find(key(0));
-            CHILD_CHECK((rkey != nullptr) && (rkey->way == RI_RKEY_CMA));
+            CHILD_CHECK((rkey != nullptr) && (rkey->access == RI_RKEY_CMA));
             CHILD_CHECK(rkey->reach->mail.area == nullptr);
             return 0;
         });
@@ -483,19 +483,19 @@ TEST_F(test_rkey_peer, ways)
     size_t length = ri_reach_address(address);
 
     ASSERT_EQ(sizeof(ri_cma_address_t), length);
-    ri_reach_t *way = ri_reach_get(address, length);
-    ASSERT_NE(nullptr, way);
-    EXPECT_EQ(way, ri_reach_get(address, length));
-    EXPECT_EQ(2u, way->users);
-    ri_reach_hold(way);
-    EXPECT_EQ(3u, way->users);
-    ri_reach_put(way);
-    ri_reach_put(way);
-    EXPECT_EQ(1u, way->users);
+    ri_reach_t *reach = ri_reach_get(address, length);
+    ASSERT_NE(nullptr, reach);
+    EXPECT_EQ(reach, ri_reach_get(address, length));
+    EXPECT_EQ(2u, reach->users);
+    ri_reach_hold(reach);
+    EXPECT_EQ(3u, reach->users);
+    ri_reach_put(reach);
+    ri_reach_put(reach);
+    EXPECT_EQ(1u, reach->users);
     EXPECT_EQ(nullptr, ri_reach_get(address, length - 1));
     EXPECT_EQ(nullptr, ri_reach_get(address, 0));
     EXPECT_EQ(nullptr, ri_reach_get(address, RI_PLANE_ADDRESS_MAX + 1));
-    ri_reach_put(way);
+    ri_reach_put(reach);
     ri_reach_put(nullptr);
 }
 
@@ -503,23 +503,23 @@ TEST_F(test_rkey_peer, ways)
 TEST_F(test_rkey_peer, a_child_leaves_its_parents_slot_alone)
 {
     uint8_t address[RI_PLANE_ADDRESS_MAX];
-    size_t length   = ri_reach_address(address);
-    ri_reach_t *way = ri_reach_get(address, length);
-    int status      = -1;
+    size_t length     = ri_reach_address(address);
+    ri_reach_t *reach = ri_reach_get(address, length);
+    int status        = -1;
 
-    ASSERT_NE(nullptr, way);
-    ri_reach_open_mail(way, getpid(), ri_serve_start());
-    ASSERT_NE(nullptr, way->mail.area);
+    ASSERT_NE(nullptr, reach);
+    ri_reach_open_mail(reach, getpid(), ri_serve_start());
+    ASSERT_NE(nullptr, reach->mail.area);
     pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-        ri_reach_put(way);
+        ri_reach_put(reach);
         _exit(0);
     }
     waitpid(child, &status, 0);
     EXPECT_EQ(0, status);
-    EXPECT_NE(0u, way->mail.area->owners[way->mail.slot].load());
-    ri_reach_put(way);
+    EXPECT_NE(0u, reach->mail.area->owners[reach->mail.slot].load());
+    ri_reach_put(reach);
 }
 
 } // namespace
