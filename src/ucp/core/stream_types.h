@@ -113,7 +113,7 @@ struct ri_stream {
         unsigned num;           /* receives that both sides are copying */
         ri_coop_shelf_t *shelf; /* of the ring; NULL: none (yet) */
         unsigned copies; /* that both sides made since a shelf was last thought of */
-        ri_coop_ways_t
+        ri_coop_methods_t
                 *exchange; /* how messages of exchanges went; NULL: there were none */
     } coop;
 

@@ -44,7 +44,7 @@ typedef struct ri_msg ri_msg_t;
 typedef struct ri_am_buffer ri_am_buffer_t;
 typedef struct ri_coop ri_coop_t;
 typedef struct ri_coop_shelf ri_coop_shelf_t;
-typedef struct ri_coop_ways ri_coop_ways_t;
+typedef struct ri_coop_methods ri_coop_methods_t;
 typedef struct ri_rma_op ri_rma_op_t;
 typedef struct ri_keys ri_keys_t;
 typedef struct ri_channel_out ri_channel_out_t;

@@ -48,12 +48,12 @@ size_t ri_reach_address(void *address);
  *
  * @param address  What ri_reach_address() wrote there: wire input.
  *
- * @return A reach, to be given back; NULL: its memory cannot be reached, or there is no memory here.
+ * @return A reach, for ri_reach_put(). NULL: its memory cannot be reached, or there is none here.
  */
 ri_reach_t *ri_reach_get(const void *address, size_t length);
 
-/** Open the mailbox of the process that a reach leads to. It is tried once; if it fails, the reach has
- * no mailbox (mail.area is NULL). @a pid is the process and @a fd the descriptor of the mailbox
+/** Open the mailbox of the process that a reach leads to. It is tried once; if it fails, the reach
+ * has no mailbox (mail.area is NULL). @a pid is the process and @a fd the descriptor of the mailbox
  * there: both are wire input. */
 void ri_reach_open_mail(ri_reach_t *reach, uint32_t pid, uint32_t fd);
 

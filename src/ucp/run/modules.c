@@ -20,9 +20,9 @@
  * peer_freed      planes before rtr_written: a way that ends gives up the entries of RTRs, which go
  *                 then
  * conn_loses      control first: the peer is asked for its id as long as the conn may send
- * conn_fails      ring and channel before release and pool_send: nothing gives a buffer back by them
+ * conn_fails      ring and channel before release and pool_send: nothing releases a buffer by them
  *                 any more
- * conn_closes     channel before release and pool_send: nothing gives a buffer back by it any more.
+ * conn_closes     channel before release and pool_send: nothing releases a buffer by it any more.
  *                 rtr_send_net last: it keeps what RTRs were used for
  * stream_breaks   control first: the sender is told. rtr before coop_recv: after that no slot
  *                 becomes ready for a receive that was offered

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "peer_memory.h"
-#include "../proto/coop/coop_ways.h"
+#include "../proto/coop/coop_methods.h"
 #include "../core/conn.h"
 #include "../core/stream.h"
 #include "../match/rtr_table.h"

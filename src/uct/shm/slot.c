@@ -56,7 +56,8 @@ void ri_slot_init(ri_ring_slot_t *slot, uint32_t id, uint64_t address)
     atomic_store_explicit(&slot->failed, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->done, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->address, address, memory_order_relaxed);
-    atomic_store_explicit(&slot->way, RI_RING_SLOT_WAY_UNKNOWN, memory_order_relaxed);
+    atomic_store_explicit(&slot->method, RI_RING_SLOT_METHOD_UNKNOWN,
+                          memory_order_relaxed);
     atomic_store_explicit(&slot->hint, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->id, id, memory_order_relaxed);
     atomic_store_explicit(&slot->busy, 1, memory_order_release);

@@ -38,7 +38,7 @@ typedef struct ri_ring_slot {
     uint8_t pad[RI_CACHE_LINE - 20];
     _Atomic(uint64_t) done;    /* units that have been copied, by either side */
     _Atomic(uint64_t) address; /* of the receive's memory; 0: not known */
-    _Atomic(uint32_t) way;     /* RI_RING_SLOT_WAY_*, by the receiver */
+    _Atomic(uint32_t) method;  /* RI_RING_SLOT_METHOD_*, by the receiver */
     _Atomic(uint32_t) hint;    /* as of a record of the receiver's; 0: it says nothing */
     uint8_t pad2[RI_CACHE_LINE - 24];
 } ri_ring_slot_t;
@@ -47,18 +47,18 @@ static_assert(sizeof(ri_ring_slot_t) == 2 * RI_CACHE_LINE, "no false sharing");
 
 /* Why not all of a message was copied (ri_ring_slot_t.failed). */
 enum {
-    RI_RING_SLOT_FAILED    = 1 << 0, /* a copy failed: the data has to come another way */
+    RI_RING_SLOT_FAILED    = 1 << 0, /* a copy failed: another protocol has to do it */
     RI_RING_SLOT_ABANDONED = 1 << 1  /* the send has ended: the data does not come */
 };
 
-/* How a message is copied (ri_ring_slot_t.way). A sender takes any other value for BOTH. */
+/* How a message is copied (ri_ring_slot_t.method). A sender takes any other value for BOTH. */
 enum {
-    RI_RING_SLOT_WAY_UNKNOWN,    /* the message is not matched yet */
-    RI_RING_SLOT_WAY_SHELF,      /* parts go by a shelf */
-    RI_RING_SLOT_WAY_BOTH,       /* the receiver reads, and the sender writes */
-    RI_RING_SLOT_WAY_SHELF_ONLY, /* the sender must not write the receive's memory */
-    RI_RING_SLOT_WAY_READ, /* the receiver reads all, unless it does not come to it */
-    RI_RING_SLOT_WAY_WRITE /* the sender writes all, unless it does not come to it */
+    RI_RING_SLOT_METHOD_UNKNOWN,    /* the message is not matched yet */
+    RI_RING_SLOT_METHOD_SHELF,      /* parts go by a shelf */
+    RI_RING_SLOT_METHOD_BOTH,       /* the receiver reads, and the sender writes */
+    RI_RING_SLOT_METHOD_SHELF_ONLY, /* the sender must not write the receive's memory */
+    RI_RING_SLOT_METHOD_READ, /* the receiver reads all, unless it does not come to it */
+    RI_RING_SLOT_METHOD_WRITE /* the sender writes all, unless it does not come to it */
 };
 
 /* ri_ring_slot_t.claimed: the sender has taken the message back before anything was claimed. */
@@ -166,10 +166,10 @@ static inline uint32_t ri_slot_failed(const ri_ring_slot_t *slot)
     return atomic_load_explicit(&slot->failed, memory_order_acquire);
 }
 
-/** Sender: @return RI_RING_SLOT_WAY_*, as the receiver has said; any number if it is broken. */
-static inline uint32_t ri_slot_way(const ri_ring_slot_t *slot)
+/** Sender: @return RI_RING_SLOT_METHOD_*, as the receiver has said; any number if it is broken. */
+static inline uint32_t ri_slot_method(const ri_ring_slot_t *slot)
 {
-    return atomic_load_explicit(&slot->way, memory_order_acquire);
+    return atomic_load_explicit(&slot->method, memory_order_acquire);
 }
 
 /** @return Whether the receiver may still use the slot. */

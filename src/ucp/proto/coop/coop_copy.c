@@ -185,11 +185,12 @@ static int coop_is_in_vain(ri_coop_t *coop, unsigned most)
  */
 static uint32_t coop_by_plane_alone(ri_coop_t *coop)
 {
-    uint32_t way   = coop->is_send ? ri_slot_way(coop->slot) : RI_RING_SLOT_WAY_BOTH;
-    int this_side  = coop->is_send ? (way == RI_RING_SLOT_WAY_WRITE) :
-                                     (coop->exchanged && !coop->by_writer);
-    int other_side = coop->is_send ? (way == RI_RING_SLOT_WAY_READ) :
-                                     (coop->exchanged && coop->by_writer);
+    uint32_t method = coop->is_send ? ri_slot_method(coop->slot) :
+                                      RI_RING_SLOT_METHOD_BOTH;
+    int this_side   = coop->is_send ? (method == RI_RING_SLOT_METHOD_WRITE) :
+                                      (coop->exchanged && !coop->by_writer);
+    int other_side  = coop->is_send ? (method == RI_RING_SLOT_METHOD_READ) :
+                                      (coop->exchanged && coop->by_writer);
 
     if (other_side && !coop_is_in_vain(coop, ri_coop_side_patience(coop))) {
         return COOP_NONE;
@@ -205,7 +206,7 @@ static uint32_t coop_by_plane(ri_coop_t *coop, int has_shelf)
     int begins = !coop->is_send && !coop->begun;
 
     coop->begun = 1;
-    if (coop->shelf_only || (coop->is_send && ri_coop_shelf_is_only_way(coop))) {
+    if (coop->shelf_only || (coop->is_send && ri_coop_shelf_is_only_method(coop))) {
         return COOP_NONE;
     }
     if (!has_shelf) {

@@ -3,27 +3,27 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "coop_exchange.h"
-#include "coop_ways.h"
+#include "coop_methods.h"
 #include "../../core/exchange.h"
 #include "../../core/module.h"
 #include "../../../ucs/clock.h"
 
 #include <stdlib.h>
 
-/* Ways of a message (coop_ways.h). */
+/* Methods of a message (coop_methods.h). */
 enum {
     EXCHANGE_READ,
     EXCHANGE_WRITE
 };
 
-static ri_coop_ways_t *exchange_ways_new(void)
+static ri_coop_methods_t *exchange_methods_new(void)
 {
-    ri_coop_ways_t *ways = calloc(1, sizeof(*ways));
+    ri_coop_methods_t *methods = calloc(1, sizeof(*methods));
 
-    if (ways != NULL) {
-        ways->biased = 1;
+    if (methods != NULL) {
+        methods->biased = 1;
     }
-    return ways;
+    return methods;
 }
 
 int ri_coop_exchange_use(ri_coop_t *coop)
@@ -35,33 +35,33 @@ int ri_coop_exchange_use(ri_coop_t *coop)
     }
     if (stream->coop.exchange == NULL) {
         stream->coop.exchange =
-                exchange_ways_new(); /* without memory for them, it reads */
+                exchange_methods_new(); /* without memory for them, it reads */
     }
     coop->exchanged = 1;
     coop->by_writer = (stream->coop.exchange != NULL) &&
-                      (ri_coop_ways_of(stream->coop.exchange, coop->memory.length) ==
+                      (ri_coop_methods_of(stream->coop.exchange, coop->memory.length) ==
                        EXCHANGE_WRITE);
     coop->matched_at = ri_ticks();
-    atomic_store_explicit(&coop->slot->way,
-                          coop->by_writer ? RI_RING_SLOT_WAY_WRITE :
-                                            RI_RING_SLOT_WAY_READ,
+    atomic_store_explicit(&coop->slot->method,
+                          coop->by_writer ? RI_RING_SLOT_METHOD_WRITE :
+                                            RI_RING_SLOT_METHOD_READ,
                           memory_order_release);
     return 1;
 }
 
 void ri_coop_exchange_leave(ri_coop_t *coop, int is_done)
 {
-    ri_coop_ways_t *ways = coop->stream->coop.exchange;
+    ri_coop_methods_t *methods = coop->stream->coop.exchange;
 
-    if (ways == NULL) {
+    if (methods == NULL) {
         return;
     }
     if (coop->exchanged && is_done) {
-        ri_coop_ways_note(ways, coop->memory.length,
-                          coop->by_writer ? EXCHANGE_WRITE : EXCHANGE_READ,
-                          coop->matched_at);
+        ri_coop_methods_note(methods, coop->memory.length,
+                             coop->by_writer ? EXCHANGE_WRITE : EXCHANGE_READ,
+                             coop->matched_at);
     } else {
-        ways->disturbed = 1;
+        methods->disturbed = 1;
     }
 }
 

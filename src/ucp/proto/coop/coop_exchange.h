@@ -6,7 +6,7 @@
  * own to copy for each that it gets, so it helps nobody if both copy both: one side copies all of a
  * message, in as few calls as possible. Which side is better depends on where the data lies: what
  * the sender's application has just written is in the sender's cache, and a far receiver reads it
- * slowly. So a receiver has measured whether it reads faster or the sender writes (coop_ways.h),
+ * slowly. So a receiver has measured whether it reads faster or the sender writes (coop_methods.h),
  * and says in the slot who copies. If the other side does not come to it, both copy.
  */
 #ifndef RI_COOP_EXCHANGE_H

@@ -48,7 +48,7 @@ static void coop_free_recv(ri_coop_t *coop, int is_done)
 
 /* A copy has ended. The slot is not to be used any more. What the sender has taken back before
  * anything was copied it still has.
- * @return The receive's status, or UCS_INPROGRESS if the data has to come in another way. */
+ * @return The receive's status, or UCS_INPROGRESS if the data has to come by another protocol. */
 static ucs_status_t coop_outcome(const ri_coop_t *coop, ri_coop_state_t state)
 {
     ucs_status_t status = coop->status;
@@ -82,7 +82,7 @@ static ucs_status_t coop_conclude(ri_recv_req_t *recv, ri_stream_t *stream,
 }
 
 /* A copy has ended, and is freed. @return The receive's status, or UCS_INPROGRESS if the data comes
- * in another way. */
+ * by another protocol. */
 static ucs_status_t coop_finish_recv(ri_coop_t *coop, ri_coop_state_t state)
 {
     ri_stream_t *stream  = coop->stream;

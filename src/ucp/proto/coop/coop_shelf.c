@@ -6,7 +6,7 @@
  * sender's side.
  */
 #include "coop_shelf.h"
-#include "coop_ways.h"
+#include "coop_methods.h"
 #include "../../../uct/shm/ring.h"
 #include "../../../uct/shm/shelf.h"
 #include "../../../ucs/clock.h"
@@ -30,10 +30,10 @@
 #define SHELF_PACKED   4096
 #define SHELF_RUN_LONG 2048
 
-/* Ways of a message (coop_ways.h). */
+/* Methods of a message (coop_methods.h). */
 enum {
-    SHELF_WAY_SHELF,
-    SHELF_WAY_PLANE
+    SHELF_METHOD_SHELF,
+    SHELF_METHOD_PLANE
 };
 
 /* A shelf at the receiver. */
@@ -41,7 +41,7 @@ struct ri_coop_shelf {
     ri_shelf_rx_t rx;
     ri_worker_t *worker;
     unsigned users; /* copies that need it, and the stream that has it */
-    ri_coop_ways_t ways;
+    ri_coop_methods_t methods;
 };
 
 static void shelf_release(ri_coop_shelf_t *shelf)
@@ -124,30 +124,30 @@ void ri_coop_shelf_use(ri_coop_t *coop)
 {
     ri_stream_t *stream = coop->stream;
     int has_choice      = !ri_coop_side_has_runs(coop);
-    uint32_t way        = RI_RING_SLOT_WAY_SHELF_ONLY;
+    uint32_t method     = RI_RING_SLOT_METHOD_SHELF_ONLY;
 
     /* Where there is no choice, there is a shelf: that was asked before. */
     if (has_choice && !ri_coop_shelf_is_there(stream)) {
         return;
     }
-    stream->coop.shelf->ways.disturbed |= !has_choice;
+    stream->coop.shelf->methods.disturbed |= !has_choice;
     coop->shelf = stream->coop.shelf;
     ++coop->shelf->users;
     coop->matched_at = ri_ticks();
     if (has_choice) {
-        way = (ri_coop_ways_of(&coop->shelf->ways, coop->memory.length) ==
-               SHELF_WAY_SHELF) ?
-                      RI_RING_SLOT_WAY_SHELF :
-                      RI_RING_SLOT_WAY_BOTH;
+        method = (ri_coop_methods_of(&coop->shelf->methods, coop->memory.length) ==
+                  SHELF_METHOD_SHELF) ?
+                         RI_RING_SLOT_METHOD_SHELF :
+                         RI_RING_SLOT_METHOD_BOTH;
     }
-    coop->takes = (way != RI_RING_SLOT_WAY_BOTH);
-    atomic_store_explicit(&coop->slot->way, way, memory_order_release);
+    coop->takes = (method != RI_RING_SLOT_METHOD_BOTH);
+    atomic_store_explicit(&coop->slot->method, method, memory_order_release);
 }
 
 void ri_coop_shelf_pass(ri_stream_t *stream)
 {
     if (stream->coop.shelf != NULL) {
-        stream->coop.shelf->ways.disturbed = 1;
+        stream->coop.shelf->methods.disturbed = 1;
     }
 }
 
@@ -157,9 +157,9 @@ void ri_coop_shelf_leave(ri_coop_t *coop, int is_done)
         return;
     }
     if (is_done && !ri_coop_side_has_runs(coop)) {
-        ri_coop_ways_note(&coop->shelf->ways, coop->memory.length,
-                          coop->takes ? SHELF_WAY_SHELF : SHELF_WAY_PLANE,
-                          coop->matched_at);
+        ri_coop_methods_note(&coop->shelf->methods, coop->memory.length,
+                             coop->takes ? SHELF_METHOD_SHELF : SHELF_METHOD_PLANE,
+                             coop->matched_at);
     }
     shelf_release(coop->shelf);
     coop->shelf = NULL;
@@ -280,17 +280,18 @@ static void shelf_open(ri_conn_t *conn)
                           memory_order_release);
 }
 
-int ri_coop_shelf_is_only_way(const ri_coop_t *coop)
+int ri_coop_shelf_is_only_method(const ri_coop_t *coop)
 {
-    return ri_slot_way(coop->slot) == RI_RING_SLOT_WAY_SHELF_ONLY;
+    return ri_slot_method(coop->slot) == RI_RING_SLOT_METHOD_SHELF_ONLY;
 }
 
 int ri_coop_shelf_goes_by(ri_coop_t *coop)
 {
     ri_conn_t *conn = coop->send->conn;
-    uint32_t way    = ri_slot_way(coop->slot);
+    uint32_t method = ri_slot_method(coop->slot);
 
-    if ((way != RI_RING_SLOT_WAY_SHELF) && (way != RI_RING_SLOT_WAY_SHELF_ONLY)) {
+    if ((method != RI_RING_SLOT_METHOD_SHELF) &&
+        (method != RI_RING_SLOT_METHOD_SHELF_ONLY)) {
         return 0;
     }
     if (!ri_shelf_tx_is_open(&conn->coop.shelf)) {
@@ -302,7 +303,7 @@ int ri_coop_shelf_goes_by(ri_coop_t *coop)
 int ri_coop_shelf_is_expected(const ri_coop_t *coop)
 {
     return coop->send->conn->coop.shelf_used &&
-           (ri_slot_way(coop->slot) == RI_RING_SLOT_WAY_UNKNOWN);
+           (ri_slot_method(coop->slot) == RI_RING_SLOT_METHOD_UNKNOWN);
 }
 
 /* A place that is filled line by line, and the bytes of the next line that are there already. */

@@ -11,10 +11,10 @@
  * nothing lies on a shelf for a receiver that may stay away for long, and whoever waits in vain for
  * the other side copies by the plane.
  *
- * Which way is faster depends on the machine, on where the two processes run, and on what they do
- * with the data: a call copies what lies in nobody's cache best, and is slow with what the
+ * Which method is faster depends on the machine, on where the two processes run, and on what they
+ * do with the data: a call copies what lies in nobody's cache best, and is slow with what the
  * application has just written or is about to read. So a receiver goes by what it has measured
- * (coop_ways.h).
+ * (coop_methods.h).
  *
  * Where both processes send no contiguous message goes by a shelf (coop_exchange.h): each would
  * have to copy twice.
@@ -24,8 +24,8 @@
  * put on the shelf the receiver reads.
  *
  * A send that is not contiguous, with a layout, is packed onto the shelf, whatever the receive is,
- * and there is no other way for any part of it: the receiver does not know where its runs are. If
- * there is no shelf, or it turns out that it cannot be used, the receiver asks for the data by
+ * and there is no other method for any part of it: the receiver does not know where its runs are.
+ * If there is no shelf, or it turns out that it cannot be used, the receiver asks for the data by
  * NACK, and UCP moves it. A sender that is asked so a few times in succession uses UCP at once.
  *
  * What lies on the shelf is counted as copied when the receiver has taken it. Until then the send
@@ -67,7 +67,7 @@ int ri_coop_shelf_goes_by(ri_coop_t *coop);
 
 /** Sender: @return Whether all parts have to go by the shelf: the receiver does not say where its
  * memory is. */
-int ri_coop_shelf_is_only_way(const ri_coop_t *coop);
+int ri_coop_shelf_is_only_method(const ri_coop_t *coop);
 
 /** Sender: @return Whether the receiver may soon say that parts go by the shelf: the latest copy
  * went so, and this message is not matched yet. */

@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The protocol of POOL, which settings and reports call hybrid: neither side waits for the other,
- * and the receiver is not made to copy twice. The sender copies the message to its pool (pool.h) and
- * says where it is (POOL, an RTS otherwise); with that its send is complete. The receiver reads it
- * from there straight into its place, and releases the buffer (RELEASE). (protocol.md section 8)
+ * and the receiver is not made to copy twice. The sender copies the message to its pool (pool.h)
+ * and says where it is (POOL, an RTS otherwise); with that its send is complete. The receiver reads
+ * it from there straight into its place, and releases the buffer (RELEASE). (protocol.md
+ * section 8)
  *
  * The receiver owes the buffer till then (link/release.h). When the pool is empty, messages go by
  * another protocol.
@@ -52,7 +53,7 @@ static inline int ri_pool_send_has_work(ri_worker_t *worker)
 void ri_pool_send_released(ri_worker_t *worker, uint64_t uid, const uint32_t *ids,
                            unsigned count);
 
-/** Sender: handler of RELEASE: the receiver has given buffers back, as for ri_pool_send_released(). */
+/** Sender: handler of RELEASE: the receiver has released buffers, see ri_pool_send_released(). */
 void ri_pool_send_handle_release(ri_worker_t *worker, ri_conn_t *conn,
                                  const ri_wire_msg_t *msg);
 

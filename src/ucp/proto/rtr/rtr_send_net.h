@@ -41,8 +41,8 @@ uint32_t ri_rtr_send_net_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr
 int ri_rtr_send_net_note(ri_conn_t *conn, const ri_plane_ep_t *way,
                          const ri_wire_msg_t *msg);
 
-/** Keep an RTR that ri_rtr_send_net_note() has noted: enter it into the conn's table, if its message
- * is to come. @a length: of the receive. */
+/** Keep an RTR that ri_rtr_send_net_note() has noted: enter it into the conn's table, if its
+ * message is to come. @a length: of the receive. */
 void ri_rtr_send_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t kind,
                          uint64_t length);
 

@@ -89,7 +89,7 @@ extern "C" {
 #include "ucp/link/control.h"
 #include "ucp/proto/coop/coop.h"
 #include "ucp/proto/coop/coop_recv.h"
-#include "ucp/proto/coop/coop_ways.h"
+#include "ucp/proto/coop/coop_methods.h"
 #include "ucp/core/exchange.h"
 #include "ucp/proto/coop/coop_send.h"
 #include "ucp/proto/pool/pool_send.h"

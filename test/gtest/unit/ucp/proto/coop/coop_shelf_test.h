@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two workers that copy together and have a shelf. The receiver says for each message which way it
- * goes, by what it has measured; tests that need one or the other way send until that is the next.
+ * Two workers that copy together and have a shelf. The receiver says for each message by which method it
+ * goes, by what it has measured; tests that need one or the other method send until that is the next.
  */
 #ifndef RI_TEST_COOP_SHELF_TEST_H
 #define RI_TEST_COOP_SHELF_TEST_H
@@ -68,15 +68,15 @@ protected:
     {
         message m;
 
-        /* However much faster the other way is, some in 2,048 go by the shelf */
+        /* However much faster the other method is, some in 2,048 go by the shelf */
         for (unsigned i = 0; i < 2 * 2048; ++i) {
             m.content = pattern(i, length);
             m.s       = send_unmatched(m.content);
             m.r       = m_b->recv(5, ~0ul, length);
-            if (slot().way == RI_RING_SLOT_WAY_SHELF) {
+            if (slot().method == RI_RING_SLOT_METHOD_SHELF) {
                 return m;
             }
-            EXPECT_EQ(RI_RING_SLOT_WAY_BOTH, int(slot().way));
+            EXPECT_EQ(RI_RING_SLOT_METHOD_BOTH, int(slot().method));
             pump();
             check(m.r, m.content);
             m_a->release_done();

@@ -74,7 +74,7 @@ protected:
         pair p = begin(1);
 
         m_b->progress();
-        EXPECT_EQ(RI_RING_SLOT_WAY_WRITE, int(slot().way));
+        EXPECT_EQ(RI_RING_SLOT_METHOD_WRITE, int(slot().method));
         return p;
     }
 
@@ -100,12 +100,12 @@ protected:
         ri_stream_t *s = stream();
 
         if (s->coop.exchange == nullptr) {
-            s->coop.exchange = (ri_coop_ways_t *)calloc(1, sizeof(*s->coop.exchange));
+            s->coop.exchange = (ri_coop_methods_t *)calloc(1, sizeof(*s->coop.exchange));
         }
         for (ri_coop_lane_t &lane : s->coop.exchange->lanes) {
-            lane       = {};
-            lane.way   = by_writer;
-            lane.tries = 1000000;
+            lane        = {};
+            lane.method = by_writer;
+            lane.tries  = 1000000;
         }
     }
 
@@ -136,7 +136,7 @@ TEST_F(test_coop_exchange, read_while_the_sender_waits)
     decide(false);
     pair p = begin(1, length);
     m_b->progress(); /* matched, and the first part is read */
-    EXPECT_EQ(RI_RING_SLOT_WAY_READ, int(slot().way));
+    EXPECT_EQ(RI_RING_SLOT_METHOD_READ, int(slot().method));
     unsigned writes = m_a_plane->writes;
     for (unsigned i = 0; i < RI_COOP_IN_VAIN_MAX; ++i) {
         m_a->progress();
@@ -169,7 +169,7 @@ TEST_F(test_coop_exchange, written)
     unsigned reads = m_b_plane->reads, writes = m_a_plane->writes;
 
     m_b->progress();
-    EXPECT_EQ(RI_RING_SLOT_WAY_WRITE, int(slot().way));
+    EXPECT_EQ(RI_RING_SLOT_METHOD_WRITE, int(slot().method));
     for (unsigned i = 0; i < RI_COOP_IN_VAIN_MAX; ++i) {
         m_b->progress();
     }
@@ -209,7 +209,7 @@ TEST_F(test_coop_exchange, sender_does_not_write)
     unsigned reads = m_b_plane->reads;
 
     m_b->progress();
-    EXPECT_EQ(RI_RING_SLOT_WAY_WRITE, int(slot().way));
+    EXPECT_EQ(RI_RING_SLOT_METHOD_WRITE, int(slot().method));
     EXPECT_EQ(reads, m_b_plane->reads);
     for (unsigned i = 0; i < 10000; ++i) {
         m_b->progress();
@@ -270,29 +270,29 @@ TEST_F(test_coop_exchange, sender_closes)
     EXPECT_EQ(0u, m_b->worker()->num_coops);
 }
 
-/* Both ways are tried, and the messages are right by each. */
+/* Both methods are tried, and the messages are right by each. */
 TEST_F(test_coop_exchange, both_are_tried)
 {
     unsigned read = 0, written = 0;
 
-    for (unsigned i = 0; i < 4 * RI_COOP_WAYS_LAP; ++i) {
+    for (unsigned i = 0; i < 4 * RI_COOP_METHODS_LAP; ++i) {
         pair p = begin(i, 65536 + i);
 
         m_b->progress();
-        read += (slot().way == RI_RING_SLOT_WAY_READ);
-        written += (slot().way == RI_RING_SLOT_WAY_WRITE);
+        read += (slot().method == RI_RING_SLOT_METHOD_READ);
+        written += (slot().method == RI_RING_SLOT_METHOD_WRITE);
         finish(p);
     }
-    EXPECT_LE(RI_COOP_WAYS_LAP, read);
-    EXPECT_LE(RI_COOP_WAYS_LAP, written);
+    EXPECT_LE(RI_COOP_METHODS_LAP, read);
+    EXPECT_LE(RI_COOP_METHODS_LAP, written);
 }
 
 /* Whatever the peer writes there: both copy. */
-TEST_F(test_coop_exchange, unknown_way)
+TEST_F(test_coop_exchange, unknown_method)
 {
     pair p = begin_written();
 
-    slot().way = 12345;
+    slot().method = 12345;
     for (unsigned i = 0; i < 100; ++i) {
         m_a->progress();
     }
@@ -303,7 +303,7 @@ TEST_F(test_coop_exchange, unknown_way)
 /* In random order, each message is what was sent. */
 TEST_F(test_coop_exchange, random)
 {
-    unsigned ways[6] = {};
+    unsigned methods[6] = {};
 
     for_seeds(10, [&](rng &random) {
         for (unsigned i = 0; i < 20; ++i) {
@@ -317,7 +317,7 @@ TEST_F(test_coop_exchange, random)
             begin_in_any_order(random, there, &r_b, &s_a);
             s_b                       = m_b->send(m_back, back, 6);
             m_conn->peer->hint.prompt = 1;
-            ++ways[slot().way];
+            ++methods[slot().method];
             progress_in_any_order(random, 50, r_b, s_a);
             r_a = m_a->recv(6, ~0ul, length);
             pump();
@@ -328,8 +328,8 @@ TEST_F(test_coop_exchange, random)
             check_idle();
         }
     });
-    EXPECT_LT(0u, ways[RI_RING_SLOT_WAY_READ]);
-    EXPECT_LT(0u, ways[RI_RING_SLOT_WAY_WRITE]);
+    EXPECT_LT(0u, methods[RI_RING_SLOT_METHOD_READ]);
+    EXPECT_LT(0u, methods[RI_RING_SLOT_METHOD_WRITE]);
 }
 
 /* Whether there is an exchange */

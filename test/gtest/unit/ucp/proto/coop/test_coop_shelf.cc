@@ -2,7 +2,7 @@
 
 /*
  * src/ucp/proto/coop/coop_shelf.c: copies by both sides by way of a shelf. The receiver says for each
- * message which way it goes, by what it has measured; the tests that need one or the other way send
+ * message by which method it goes, by what it has measured; the tests that need one or the other method send
  * until that is the next.
  */
 
@@ -142,7 +142,7 @@ TEST_F(test_coop_shelf, several_messages)
     });
 }
 
-/* Which way */
+/* Which method */
 
 /* Calls take so long that the shelf is faster; now and then it is looked whether they still do. */
 TEST_F(test_coop_shelf, the_faster_way_is_taken)
@@ -156,7 +156,7 @@ TEST_F(test_coop_shelf, the_faster_way_is_taken)
         send_ptr s = send_unmatched(content);
         recv_ptr r = m_b->recv(5, ~0ul, content.size());
 
-        yes += (slot().way == RI_RING_SLOT_WAY_SHELF);
+        yes += (slot().method == RI_RING_SLOT_METHOD_SHELF);
         for (unsigned j = 0; !(r->done && s->done) && (j < ROUNDS); ++j) {
             m_a->progress();
             m_b->progress();
@@ -294,7 +294,7 @@ TEST_F(test_coop_shelf, a_shelf_that_the_sender_cannot_map)
     EXPECT_FALSE(ri_shelf_tx_is_open(&shelf()));
     for (unsigned i = 0; i < 20; ++i) {
         exchange(LONG);
-        EXPECT_EQ(RI_RING_SLOT_WAY_UNKNOWN, int(slot().way));
+        EXPECT_EQ(RI_RING_SLOT_METHOD_UNKNOWN, int(slot().method));
     }
     EXPECT_EQ(0u, put());
     check_idle();

@@ -40,7 +40,7 @@ TEST_F(test_coop_spread, both_sides_in_any_order)
                 run, random.below(std::min<size_t>(200, 3 * run)), random.range(1, 50)));
         send_ptr s = send_unmatched(content);
         recv_ptr r = recv_spread(length);
-        EXPECT_EQ(RI_RING_SLOT_WAY_SHELF_ONLY, int(slot().way));
+        EXPECT_EQ(RI_RING_SLOT_METHOD_SHELF_ONLY, int(slot().method));
         progress_in_any_order(random, chance, r, s);
         check_spread(r, content);
         check(s);

@@ -147,7 +147,7 @@ TEST_F(test_coop_spread_send, sender_not_in_the_library)
     }
     EXPECT_FALSE(r->done);
     EXPECT_EQ(0u, uint64_t(slot().claimed));
-    EXPECT_EQ(RI_RING_SLOT_WAY_SHELF_ONLY, int(slot().way));
+    EXPECT_EQ(RI_RING_SLOT_METHOD_SHELF_ONLY, int(slot().method));
     pump();
     check_filled(m_into, r, content);
     check_sent(s);
@@ -253,7 +253,7 @@ TEST_F(test_coop_spread_send, a_shelf_that_the_sender_cannot_map)
         recv_ptr r = post(m_into, content.size());
 
         if (i == 3) {
-            EXPECT_EQ(RI_RING_SLOT_WAY_SHELF_ONLY, int(slot().way));
+            EXPECT_EQ(RI_RING_SLOT_METHOD_SHELF_ONLY, int(slot().method));
         }
         m_conn->ring->control->shelf_size = 1;
         pump();
