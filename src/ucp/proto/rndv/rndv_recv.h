@@ -37,11 +37,12 @@ ucs_status_t ri_rndv_recv_wait(ri_recv_req_t *recv, ri_stream_t *stream);
 /** Let a receive wait for its data, by the id that it has. */
 void ri_rndv_recv_wait_as(ri_recv_req_t *recv, ri_stream_t *stream);
 
-/** @return Whether recv->written may change from one value to another, see ri_recv_written_t. */
+/** @return Whether recv->rndv.written may change from one value to another, see
+ * ri_recv_written_t. */
 int ri_rndv_recv_may_become(ri_recv_written_t from, ri_recv_written_t to);
 
-/** Change who may write the memory of a receive that waits (recv->written), as ri_recv_written_t
- * allows it. */
+/** Change who may write the memory of a receive that waits (recv->rndv.written), as
+ * ri_recv_written_t allows it. */
 static inline void ri_rndv_recv_set_written(ri_recv_req_t *recv,
                                             ri_recv_written_t written)
 {
