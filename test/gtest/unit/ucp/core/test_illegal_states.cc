@@ -107,7 +107,7 @@ TEST_F(test_illegal_states, remote_key)
     ri_rkey_t rkey = {};
 
     EXPECT_DEATH(ri_rkey_set_access(&rkey, RI_RKEY_STOCK), "ri_rkey_may_become");
-    rkey.way = RI_RKEY_MAPPED;
+    rkey.access = RI_RKEY_MAPPED;
     EXPECT_DEATH(ri_rkey_set_access(&rkey, RI_RKEY_STOCK), "ri_rkey_may_become");
 }
 

@@ -47,18 +47,18 @@ TEST(test_handlers, each_way_has_one)
 
         SCOPED_TRACE(row->name);
         EXPECT_FALSE((handler.to_stream != nullptr) && (handler.to_conn != nullptr));
-        if (row->ways & RI_WIRE_BY_AM) {
+        if (row->routes & RI_WIRE_BY_AM) {
             EXPECT_TRUE((handler.from_am != nullptr) || has_control(type));
         } else {
             EXPECT_EQ(nullptr, handler.from_am);
         }
-        if ((row->ways & RI_WIRE_BY_RING) && (type != RI_WIRE_EAGER)) {
+        if ((row->routes & RI_WIRE_BY_RING) && (type != RI_WIRE_EAGER)) {
             EXPECT_TRUE((handler.from_ring != nullptr) ||
                         (has_control(type) && (row->num_fields == 0)));
         } else {
             EXPECT_EQ(nullptr, handler.from_ring);
         }
-        if ((row->ways & RI_WIRE_BY_CHANNEL) && !is_short(type)) {
+        if ((row->routes & RI_WIRE_BY_CHANNEL) && !is_short(type)) {
             EXPECT_TRUE((handler.from_channel != nullptr) || has_control(type));
         } else {
             EXPECT_EQ(nullptr, handler.from_channel);
