@@ -24,12 +24,12 @@
     _p(EAGER_COPY, eager_copy)     /* one active message, header and payload copied together */ \
     _p(EAGER_GATHER, eager_gather) /* one active message, the payload from the user's buffer */ \
     _p(EAGER_FRAGS, eager_frags)   /* in pieces that need nothing of the receiver */ \
-    _p(POOL, pool_send)             /* copied to a pool, from which the receiver reads it */ \
-    _p(RTR_HOST, rtr_send_host)       /* written into the receive that an RTR offered */ \
-    _p(RTR_NET, rtr_send_net)         /* written into the receive of an RTR, through a network */ \
-    _p(RTR_POOL, rtr_send_pool)   /* written into the receive of an RTR, from a pool */ \
-    _p(RTR_UD, rtr_send_ud)           /* sent to where an RTR has said, as datagrams */ \
-    _p(RTR_COOP, rtr_send_coop)       /* copied by both sides into the receive of an RTR */ \
+    _p(POOL, pool)                 /* copied to a pool, from which the receiver reads it */ \
+    _p(RTR_HOST, rtr_host)         /* written into the receive that an RTR offered */ \
+    _p(RTR_NET, rtr_net)           /* written into the receive of an RTR, through a network */ \
+    _p(RTR_POOL, rtr_pool)         /* written into the receive of an RTR, from a pool */ \
+    _p(RTR_UD, rtr_ud)             /* sent to where an RTR has said, as datagrams */ \
+    _p(RTR_COOP, rtr_coop)         /* copied by both sides into the receive of an RTR */ \
     _p(COOP, coop)                 /* copied by both sides when the receiver has matched it */ \
     _p(RNDV_GET, rndv_get)         /* the receiver reads it by a data plane */ \
     _p(RNDV_PUT, rndv_put)         /* written by a data plane where the receiver says */ \

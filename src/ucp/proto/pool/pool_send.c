@@ -340,13 +340,13 @@ static unsigned pool_send_take(ri_send_req_t *req, const ri_send_terms_t *terms)
                    0;
 }
 
-const ri_send_proto_t ri_send_proto_pool_send = {.name        = "pool_send",
-                                                 .called      = "hybrid",
-                                                 .wire_type   = RI_WIRE_POOL,
-                                                 .take        = pool_send_take,
-                                                 .start       = pool_send_start,
-                                                 .can_end_now = ri_send_always_ends_now,
-                                                 RI_SEND_COUNTS(tx_hybrid)};
+const ri_send_proto_t ri_send_proto_pool = {.name        = "pool",
+                                            .called      = "hybrid",
+                                            .wire_type   = RI_WIRE_POOL,
+                                            .take        = pool_send_take,
+                                            .start       = pool_send_start,
+                                            .can_end_now = ri_send_always_ends_now,
+                                            RI_SEND_COUNTS(tx_hybrid)};
 
 static int pool_send_conn_is_needed(const ri_conn_t *conn, ri_conn_need_t need)
 {

@@ -246,16 +246,16 @@ int ri_rtr_send_host_receive(ri_stream_t *stream, const ri_ring_record_t *record
     return 1;
 }
 
-const ri_send_proto_t ri_send_proto_rtr_send_host = {.name      = "rtr_send_host",
-                                                     .called    = "rtr",
-                                                     .wire_type = RI_WIRE_PLACED,
-                                                     .answer    = RI_SEND_ANSWER_NEVER,
-                                                     .take      = rtr_send_host_take,
-                                                     .start     = rtr_send_host_start,
-                                                     RI_SEND_COUNTS(tx_recv_rndv)};
+const ri_send_proto_t ri_send_proto_rtr_host = {.name      = "rtr_host",
+                                                .called    = "rtr",
+                                                .wire_type = RI_WIRE_PLACED,
+                                                .answer    = RI_SEND_ANSWER_NEVER,
+                                                .take      = rtr_send_host_take,
+                                                .start     = rtr_send_host_start,
+                                                RI_SEND_COUNTS(tx_recv_rndv)};
 
-const ri_send_proto_t ri_send_proto_rtr_send_coop = {
-        .name          = "rtr_send_coop",
+const ri_send_proto_t ri_send_proto_rtr_coop = {
+        .name          = "rtr_coop",
         .called        = "coop",
         .wire_type     = RI_WIRE_RTS,
         .answer        = RI_SEND_ANSWER_ALWAYS,

@@ -499,15 +499,14 @@ const ri_module_t ri_module_rtr_send_net = {.name        = "rtr_send_net",
                                             .conn_closes = ri_rtr_send_net_conn_ends,
                                             .conn_freed  = rtr_send_net_conn_freed};
 
-const ri_send_proto_t ri_send_proto_rtr_send_net = {
-        .name         = "rtr_send_net",
-        .called       = "rtr",
-        .wire_type    = RI_WIRE_PLACED,
-        .answer       = RI_SEND_ANSWER_NEVER,
-        .take         = rtr_send_net_take,
-        .start        = rtr_send_net_start,
-        .forget       = rtr_send_net_forget,
-        .tells_itself = rtr_send_net_tells_itself,
-        RI_SEND_COUNTS(tx_recv_rndv)};
+const ri_send_proto_t ri_send_proto_rtr_net = {.name         = "rtr_net",
+                                               .called       = "rtr",
+                                               .wire_type    = RI_WIRE_PLACED,
+                                               .answer       = RI_SEND_ANSWER_NEVER,
+                                               .take         = rtr_send_net_take,
+                                               .start        = rtr_send_net_start,
+                                               .forget       = rtr_send_net_forget,
+                                               .tells_itself = rtr_send_net_tells_itself,
+                                               RI_SEND_COUNTS(tx_recv_rndv)};
 
 const ri_rtr_ops_t ri_rtr_ops_message = {.room = rtr_send_net_room, .by_net = 1};

@@ -267,8 +267,8 @@ static int rtr_send_pool_tells_itself(const ri_send_terms_t *terms)
     return 1;
 }
 
-const ri_send_proto_t ri_send_proto_rtr_send_pool = {
-        .name         = "rtr_send_pool",
+const ri_send_proto_t ri_send_proto_rtr_pool = {
+        .name         = "rtr_pool",
         .called       = "rtr",
         .wire_type    = RI_WIRE_PLACED,
         .answer       = RI_SEND_ANSWER_NEVER,

@@ -49,14 +49,14 @@ static ucs_status_t rtr_send_ud_start(ri_send_req_t *req, const ri_send_terms_t 
     return status;
 }
 
-const ri_send_proto_t ri_send_proto_rtr_send_ud = {.name      = "rtr_send_ud",
-                                                   .called    = "rtr",
-                                                   .wire_type = RI_WIRE_RTS,
-                                                   .answer    = RI_SEND_ANSWER_ALWAYS,
-                                                   .take      = rtr_send_ud_take,
-                                                   .start     = rtr_send_ud_start,
-                                                   .forget    = ri_rndv_ud_forget,
-                                                   RI_SEND_COUNTS(tx_recv_rndv)};
+const ri_send_proto_t ri_send_proto_rtr_ud = {.name      = "rtr_ud",
+                                              .called    = "rtr",
+                                              .wire_type = RI_WIRE_RTS,
+                                              .answer    = RI_SEND_ANSWER_ALWAYS,
+                                              .take      = rtr_send_ud_take,
+                                              .start     = rtr_send_ud_start,
+                                              .forget    = ri_rndv_ud_forget,
+                                              RI_SEND_COUNTS(tx_recv_rndv)};
 
 /* The place of an entry's target. */
 static uint8_t *ud_target(ri_conn_t *conn, uint16_t entry)

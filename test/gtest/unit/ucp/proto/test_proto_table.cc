@@ -93,8 +93,8 @@ TEST(test_proto_table, what_is_kept_is_let_go_of)
     for (const ri_send_proto_t *proto : ri_send_protos) {
         SCOPED_TRACE(proto->name);
         if ((proto->take != nullptr) &&
-            (proto != &ri_send_proto_pool_send) &&     /* the pool has it */
-            (proto != &ri_send_proto_rtr_send_host)) { /* it writes, and keeps nothing */
+            (proto != &ri_send_proto_pool) &&     /* the pool has it */
+            (proto != &ri_send_proto_rtr_host)) { /* it writes, and keeps nothing */
             EXPECT_NE(nullptr, proto->forget);
         }
         if (proto->answered != nullptr) {
