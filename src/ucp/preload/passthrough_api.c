@@ -5,7 +5,7 @@
  * Interposed, but left to stock: functions that make stock enter a worker. They are here
  * for three reasons only, explained in guard.h, request.h and rma/posts.h: to take the worker's
  * lock before stock takes its own (MULTI workers), to note that a block of request memory now
- * belongs to a stock operation, and to keep messages behind small puts.
+ * belongs to a stock operation, and to keep messages behind posted puts.
  */
 #include "guard.h"
 #include "../../ucs/stock.h"

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Small operations on memory of another process are left to that process by its mailbox
- * (uct/shm/mailbox.h), for as long as they may take one that looks. That is some 0.2 us, where a
- * system call costs 1.7 us. They are taken back from a process that does not look.
+ * Small operations on memory of another process, and parts of longer ones, are left to that process
+ * by its mailbox (uct/shm/mailbox.h), for as long as they may take one that looks. That is some
+ * 0.2 us, where a system call costs 1.7 us. They are taken back from a process that does not look.
  *
  * A put is posted and not waited for, until it is settled. Other operations are waited for: their
  * results are wanted, or only UCX could do them in place of the target.
