@@ -115,9 +115,9 @@ static size_t direct_post_parts(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t addre
     done = ri_mail_put_parts(rkey->reach, &head, data, length, &taken_back);
     if (done > 0) {
         ri_posts_note(conn, rkey->reach);
-        conn->counters.rma_taken_back += taken_back;
-        conn->counters.rma_mailed += (done == length);
     }
+    conn->counters.rma_taken_back += taken_back;
+    conn->counters.rma_mailed += (done == length);
     return done;
 }
 

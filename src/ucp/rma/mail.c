@@ -43,6 +43,9 @@
  * (uct/shm/quick.h), up to the length of messages that a quick ring takes. */
 #define MAIL_PARTS_FAR ((size_t)4 * RI_MAILBOX_DATA)
 
+/* So much is posted without a wait. */
+#define MAIL_ENTRIES ((size_t)RI_MAILBOX_DEPTH * RI_MAILBOX_DATA)
+
 /* Looks for a reach that another thread uses, which mostly has its answer soon. */
 #define MAIL_LOOKS_BUSY 1024
 
@@ -318,13 +321,12 @@ static size_t mail_post_parts(ri_reach_t *reach, const ri_mailbox_head_t *head,
                               const uint8_t *data, size_t length, unsigned *taken_back_p)
 {
     ri_mailbox_head_t part = *head;
-    unsigned taken_back    = 0;
     uint64_t begin         = ri_ticks();
     size_t done            = 0;
 
     while (done < length) {
-        mail_make_room(reach, &taken_back);
-        if ((taken_back > 0) || (reach->lost != UCS_OK)) {
+        mail_make_room(reach, taken_back_p);
+        if ((reach->absent > 0) || (reach->lost != UCS_OK)) {
             break;
         }
         part.address = head->address + done;
@@ -332,8 +334,10 @@ static size_t mail_post_parts(ri_reach_t *reach, const ri_mailbox_head_t *head,
         mail_post_put(reach, &part, data + done);
         done += part.length;
     }
-    mail_judge(reach, done, ri_ticks() - begin);
-    *taken_back_p += taken_back;
+    /* What found free entries for all of it has not waited for the target. */
+    if (done > MAIL_ENTRIES) {
+        mail_judge(reach, done, ri_ticks() - begin);
+    }
     return done;
 }
 
@@ -462,7 +466,7 @@ size_t ri_mail_get_parts(ri_reach_t *reach, const ri_mailbox_head_t *head, void 
     if (taken_back == 0) {
         done = mail_take_parts(reach, head, result, length, &taken_back);
     }
-    if (done > 0) {
+    if (done == length) {
         mail_note_done(reach);
     } else {
         reach->absent = MAIL_ABSENT;

@@ -390,7 +390,7 @@ TEST_F(test_mail, get_parts_behind_puts)
 TEST_F(test_mail, parts_to_a_far_target)
 {
     rng random(4);
-    const std::string data = text(random, PARTS_MAX + 100);
+    const std::string data = text(random, 9 * RI_MAILBOX_DATA);
     std::string in(data.size(), '?');
 
     until_it_looks();
@@ -418,6 +418,40 @@ TEST_F(test_mail, parts_to_a_far_target)
         EXPECT_EQ(0u, put_parts(0, data));
         EXPECT_EQ(0u, m_reach->quick.slow) << "it is tried again";
     }
+}
+
+/* A put that finds entries for all of its parts says nothing of the time that the target takes. */
+TEST_F(test_mail, parts_that_are_not_waited_for_are_not_judged)
+{
+    rng random(7);
+
+    until_it_looks();
+    call_takes(0);
+    for (unsigned i = 0; i < 2 * RI_QUICK_TIMES; ++i) {
+        m_reach->absent = 0;
+        ASSERT_LT(0u, put_parts(0, text(random, 5 * RI_MAILBOX_DATA)));
+        settle();
+    }
+    EXPECT_EQ(0u, m_reach->quick.slow);
+}
+
+/* One that is refused ends the put: the parts behind it go another way. */
+TEST_F(test_mail, put_parts_that_are_refused)
+{
+    rng random(8);
+    const std::string data = text(random, SIZE);
+    ri_mailbox_head_t h    = head(RI_SERVE_PUT, 0, 0, 0);
+    size_t done;
+
+    call_takes(1e12);
+    until_it_looks();
+    ++h.region;
+    done = ri_mail_put_parts(m_reach, &h, data.data(), data.size(), &m_taken_back);
+    EXPECT_LE(size_t(RI_MAILBOX_DEPTH * RI_MAILBOX_DATA), done);
+    EXPECT_GE(size_t(2 * RI_MAILBOX_DEPTH * RI_MAILBOX_DATA), done + RI_MAILBOX_DATA);
+    settle();
+    EXPECT_TRUE(data.substr(0, done) == look(0, done));
+    EXPECT_LT(0, m_reach->absent);
 }
 
 /* No longer than what a quick ring takes. */
