@@ -14,6 +14,9 @@ import os
 import re
 import sys
 
+sys.dont_write_bytecode = True
+from comments import sources    # noqa: E402
+
 MAP = "docs/source.md"
 HEAD = re.compile(r"\| files of `([\w/]+)` \| content \|$")
 FILE = re.compile(r"(?:\w+/)*\w+\.[ch]$")
@@ -23,10 +26,8 @@ FUNCTION = re.compile(r"(\w+)\(\)$")
 def files_of_source(root):
     """Names of files of each folder below src, without the ending."""
     found = collections.defaultdict(set)
-    for path, _, names in os.walk(os.path.join(root, "src")):
-        for name in names:
-            if name.endswith((".c", ".h")):
-                found[os.path.relpath(path, root)].add(name[:-2])
+    for path, _ in sources(root, "src", (".c", ".h")):
+        found[os.path.dirname(path)].add(os.path.basename(path)[:-2])
     return found
 
 
@@ -51,7 +52,7 @@ def faults_of_row(root, names):
 
 
 def faults_of_map(root):
-    sources = files_of_source(root)
+    files = files_of_source(root)
     named = collections.defaultdict(collections.Counter)
     folder = None
     with open(os.path.join(root, MAP), encoding="utf-8") as file:
@@ -66,13 +67,13 @@ def faults_of_map(root):
                     yield f"{MAP}:{number}: {fault}"
             else:
                 named[folder].update(re.findall(r"`([^`]+)`", line.split(" | ")[0]))
-    for folder in sorted(set(sources) | set(named)):
-        for name in sorted(sources[folder] - set(named[folder])):
+    for folder in sorted(set(files) | set(named)):
+        for name in sorted(files[folder] - set(named[folder])):
             yield f"{MAP}: does not say what {folder}/{name} is"
         for name, count in sorted(named[folder].items()):
             if count > 1:
                 yield f"{MAP}: {folder}/{name} is named {count} times"
-            if name not in sources[folder] and not os.path.exists(os.path.join(root, folder, name)):
+            if name not in files[folder] and not os.path.exists(os.path.join(root, folder, name)):
                 yield f"{MAP}: there is no {folder}/{name}"
 
 
