@@ -51,29 +51,29 @@ const char *const ri_report_names[RI_REPORT_VALUES] = {
         RI_REPORT_LIST(REPORT_NAME)};
 
 /* What is known of a protocol. */
-typedef struct report_way {
+typedef struct report_protocol {
     const char *name;
     ri_report_value_t messages; /* RI_REPORT_VALUES: no value has them */
     ri_report_value_t bytes;
     int is_long; /* it is for long messages only */
-} report_way_t;
+} report_protocol_t;
 
 /* A protocol that has values. */
-#define REPORT_WAY(_name, _value, _is_long) \
+#define REPORT_PROTOCOL(_name, _value, _is_long) \
     { \
         _name, RI_REPORT_##_value, RI_REPORT_##_value##_BYTES, _is_long \
     }
 
-static const report_way_t report_ways[RI_REPORT_PROTOCOLS] = {
-        [RI_REPORT_PROTOCOL_RING]    = REPORT_WAY("ring", RING, 0),
-        [RI_REPORT_PROTOCOL_AM]      = REPORT_WAY("am", AM, 0),
-        [RI_REPORT_PROTOCOL_CHANNEL] = REPORT_WAY("channel", CHANNEL, 0),
-        [RI_REPORT_PROTOCOL_HYBRID]  = REPORT_WAY("hybrid", HYBRID, 1),
-        [RI_REPORT_PROTOCOL_RTR]     = REPORT_WAY("rtr", RTR, 1),
-        [RI_REPORT_PROTOCOL_COOP]    = REPORT_WAY("coop", COOP, 1),
-        [RI_REPORT_PROTOCOL_GET]     = REPORT_WAY("get", GET, 1),
-        [RI_REPORT_PROTOCOL_PUT]     = REPORT_WAY("put", PUT, 1),
-        [RI_REPORT_PROTOCOL_UCP]     = REPORT_WAY("ucp", UCP, 1),
+static const report_protocol_t report_protocols[RI_REPORT_PROTOCOLS] = {
+        [RI_REPORT_PROTOCOL_RING]    = REPORT_PROTOCOL("ring", RING, 0),
+        [RI_REPORT_PROTOCOL_AM]      = REPORT_PROTOCOL("am", AM, 0),
+        [RI_REPORT_PROTOCOL_CHANNEL] = REPORT_PROTOCOL("channel", CHANNEL, 0),
+        [RI_REPORT_PROTOCOL_HYBRID]  = REPORT_PROTOCOL("hybrid", HYBRID, 1),
+        [RI_REPORT_PROTOCOL_RTR]     = REPORT_PROTOCOL("rtr", RTR, 1),
+        [RI_REPORT_PROTOCOL_COOP]    = REPORT_PROTOCOL("coop", COOP, 1),
+        [RI_REPORT_PROTOCOL_GET]     = REPORT_PROTOCOL("get", GET, 1),
+        [RI_REPORT_PROTOCOL_PUT]     = REPORT_PROTOCOL("put", PUT, 1),
+        [RI_REPORT_PROTOCOL_UCP]     = REPORT_PROTOCOL("ucp", UCP, 1),
         [RI_REPORT_PROTOCOL_SELF]    = {"self", RI_REPORT_VALUES, RI_REPORT_VALUES, 0},
 };
 
@@ -168,14 +168,14 @@ int ri_report_permille(uint64_t part, uint64_t rest)
     return (part + rest == 0) ? -1 : (int)(1000.0 * part / ((double)part + rest) + 0.5);
 }
 
-const char *ri_report_protocol_name(unsigned way)
+const char *ri_report_protocol_name(unsigned protocol)
 {
-    return report_ways[way].name;
+    return report_protocols[protocol].name;
 }
 
-ri_report_count_t ri_report_protocol_count(const uint64_t *values, unsigned way)
+ri_report_count_t ri_report_protocol_count(const uint64_t *values, unsigned protocol)
 {
-    const report_way_t *info = &report_ways[way];
+    const report_protocol_t *info = &report_protocols[protocol];
 
     if (info->messages == RI_REPORT_VALUES) {
         return (ri_report_count_t){0, 0};
@@ -186,11 +186,11 @@ ri_report_count_t ri_report_protocol_count(const uint64_t *values, unsigned way)
 uint64_t ri_report_messages(const ri_report_row_t *row, int long_only)
 {
     uint64_t sum = 0;
-    unsigned way;
+    unsigned protocol;
 
-    for (way = 0; way < RI_REPORT_PROTOCOLS; ++way) {
-        if (!long_only || report_ways[way].is_long) {
-            sum += ri_report_protocol_count(row->values, way).messages;
+    for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+        if (!long_only || report_protocols[protocol].is_long) {
+            sum += ri_report_protocol_count(row->values, protocol).messages;
         }
     }
     return sum;

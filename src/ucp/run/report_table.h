@@ -73,7 +73,7 @@ typedef enum ri_report_value {
 extern const char *const ri_report_names[RI_REPORT_VALUES];
 
 /* The protocols by which messages are counted; those to the own worker are in no value. */
-typedef enum ri_report_way {
+typedef enum ri_report_protocol {
     RI_REPORT_PROTOCOL_RING,
     RI_REPORT_PROTOCOL_AM,
     RI_REPORT_PROTOCOL_CHANNEL,
@@ -94,10 +94,10 @@ typedef struct ri_report_count {
 } ri_report_count_t;
 
 /** @return The name of a protocol, as it stands in a report as JSON. */
-const char *ri_report_protocol_name(unsigned way);
+const char *ri_report_protocol_name(unsigned protocol);
 
 /** @return What the values of a report say of a protocol: of SELF, nothing. */
-ri_report_count_t ri_report_protocol_count(const uint64_t *values, unsigned way);
+ri_report_count_t ri_report_protocol_count(const uint64_t *values, unsigned protocol);
 
 /* The tables, which have one line for each process. Lines have at most 100 columns if the process
  * has a name of up to 21, and its job one of up to 61. */

@@ -24,11 +24,11 @@ static void progress_sample(ri_worker_t *worker)
     ri_report_count_t sent  = {0, 0};
     uint64_t began          = ri_ticks();
     ri_report_count_t count;
-    unsigned way;
+    unsigned protocol;
 
     ri_report_add_worker(&sum, worker);
-    for (way = 0; way < RI_REPORT_PROTOCOLS; ++way) {
-        count = ri_report_protocol_count(values, way);
+    for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
+        count = ri_report_protocol_count(values, protocol);
         sent.messages += count.messages;
         sent.bytes += count.bytes;
     }
