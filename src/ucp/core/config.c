@@ -316,7 +316,7 @@ static void config_set_thresholds(const ri_costs_t *costs)
 /* Where it is not known how many ticks are a nanosecond, no ring is taken for quick. */
 static void config_set_quick(const ri_costs_t *costs)
 {
-    double ticks = costs->line_ticks / costs->line; /* of a ns */
+    double ticks = ri_costs_ticks(costs);
 
     ri_quick_rate = (ticks > 0) ? ri_costs_quick_rate(costs) / ticks : 0;
 }

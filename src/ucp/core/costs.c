@@ -216,9 +216,7 @@ double ri_costs_quick_rate(const ri_costs_t *costs)
 
 double ri_costs_plane_ticks(const ri_costs_t *costs, size_t length)
 {
-    double ticks = costs->line_ticks / costs->line; /* of a ns */
-
-    return (costs->plane.call + length / costs->plane.rate) * ticks;
+    return (costs->plane.call + length / costs->plane.rate) * ri_costs_ticks(costs);
 }
 
 /*

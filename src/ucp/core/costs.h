@@ -76,6 +76,12 @@ size_t ri_costs_ring_thresh(const ri_costs_t *costs);
  * any length, also where both sides copy by that (the cooperative copy). */
 double ri_costs_quick_rate(const ri_costs_t *costs);
 
+/** @return How many ticks (ucs/clock.h) a nanosecond has; 0: it is not known. */
+static inline double ri_costs_ticks(const ri_costs_t *costs)
+{
+    return costs->line_ticks / costs->line;
+}
+
 /** @return How many ticks (ucs/clock.h) a copy by the plane takes; 0: it is not known what a tick
  * is. */
 double ri_costs_plane_ticks(const ri_costs_t *costs, size_t length);
