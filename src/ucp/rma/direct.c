@@ -83,6 +83,22 @@ static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const char *buffer,
     return UCS_ERR_UNSUPPORTED;
 }
 
+/* Copy what the process that has the memory was not asked for, behind all that it was asked for. If
+ * that fails, UCX does all of the operation once more. @return As ri_direct_put(). */
+static ucs_status_t direct_copy(ri_conn_t *conn, ri_rkey_t *rkey, int is_put,
+                                const char *buffer, size_t length, uint64_t address)
+{
+    ucs_status_t status;
+
+    ri_posts_settle(conn);
+    status = direct_move(rkey, is_put, buffer, length, address);
+    if (status == UCS_OK) {
+        ++conn->counters.rma_copied;
+        conn->counters.rma_copied_bytes += length;
+    }
+    return status;
+}
+
 /* Post a put to the process that has the memory. @return Whether it is posted, or done. */
 static int direct_post(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address, size_t length,
                        const void *data)
@@ -155,7 +171,6 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
 {
     ri_rkey_t *rkey = direct_rkey(conn, stock, address, length);
     size_t done     = 0;
-    ucs_status_t status;
 
     if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
         return direct_refused(stock);
@@ -177,15 +192,8 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
             return UCS_OK;
         }
     }
-    ri_posts_settle(conn);
-    status = direct_move(rkey, 1, (const char *)buffer + done, length - done,
-                         address + done);
-    if (status != UCS_OK) {
-        return status; /* UCX puts all of it, once more */
-    }
-    ++conn->counters.rma_copied;
-    conn->counters.rma_copied_bytes += length - done;
-    return UCS_OK;
+    return direct_copy(conn, rkey, 1, (const char *)buffer + done, length - done,
+                       address + done);
 }
 
 static int direct_mail_get(ri_conn_t *conn, ri_rkey_t *rkey, void *buffer, size_t length,
@@ -219,7 +227,6 @@ ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size
 {
     ri_rkey_t *rkey = direct_rkey(conn, stock, address, length);
     size_t done     = 0;
-    ucs_status_t status;
 
     if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
         return direct_refused(stock);
@@ -241,14 +248,8 @@ ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size
             return UCS_OK;
         }
     }
-    ri_posts_settle(conn);
-    status = direct_move(rkey, 0, (char *)buffer + done, length - done, address + done);
-    if (status != UCS_OK) {
-        return status; /* UCX gets all of it, once more */
-    }
-    ++conn->counters.rma_copied;
-    conn->counters.rma_copied_bytes += length - done;
-    return UCS_OK;
+    return direct_copy(conn, rkey, 0, (char *)buffer + done, length - done,
+                       address + done);
 }
 
 /* Have the target do it: UCX would do the same, by a message that a target which computes does not
