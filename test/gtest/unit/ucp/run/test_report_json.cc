@@ -70,7 +70,7 @@ TEST_F(test_report_json, nothing_is_known)
 TEST_F(test_report_json, all_is_known)
 {
     const uint64_t workers[] = {0x1234, ~0ul};
-    ri_report_pair_t pair    = {0xabcd, {5, 50, 0, 0, 7, 70}};
+    ri_report_pair_t pair    = {0xabcd, {{5, 50}, {0, 0}, {7, 70}}};
 
     strcpy(m_text->row.rank, "007"); /* JSON has no zeros in front */
     strcpy(m_text->row.ranks, "512");
