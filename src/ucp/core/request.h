@@ -272,6 +272,8 @@ typedef struct ri_ep_op {
     uint32_t flags;       /* of the application's call */
     uint32_t conn_id;     /* 0: of the whole worker */
     uint64_t rma; /* a flush: of what was started up to here, of worker->rma.seq */
+    ucs_status_t
+            lost; /* a close fails with this: why puts before it are lost, or UCS_OK */
 } ri_ep_op_t;
 
 /* The pool of a worker. */

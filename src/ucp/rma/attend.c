@@ -26,6 +26,10 @@
  * do not have to call, if they come within so many seconds. */
 #define ATTEND_STAY 10e-6
 
+/* It goes to sleep after so many seconds all the same: what comes then without a call can be done
+ * by others, and the processor is the application's. */
+#define ATTEND_STAY_MAX 1e-3
+
 /* Calls in a row for nothing, until somebody who calls all the time is not answered at once. */
 #define ATTEND_EMPTY       1000
 #define ATTEND_EMPTY_SLEEP 1000 /* us */
@@ -35,13 +39,16 @@ static unsigned attend_generation;
 
 static void attend_stay(void)
 {
-    double end = ri_clock_now() + ATTEND_STAY;
+    double begin = ri_clock_now();
+    double now   = begin;
+    double last  = begin;
 
-    while (ri_clock_now() < end) {
+    while ((now < last + ATTEND_STAY) && (now < begin + ATTEND_STAY_MAX)) {
         if (ri_serve() > 0) {
-            end = ri_clock_now() + ATTEND_STAY;
+            last = now;
         }
         ri_relax();
+        now = ri_clock_now();
     }
 }
 

@@ -8,6 +8,7 @@
 #include "direct.h"
 #include "reach_copy.h"
 #include "mail.h"
+#include "mail_parts.h"
 #include "posts.h"
 #include "serve.h"
 #include "word.h"
@@ -29,7 +30,7 @@ static ri_inline ri_rkey_t *direct_rkey(const ri_conn_t *conn, ucp_rkey_h stock,
     if ((rkey == NULL) || (rkey->access == RI_RKEY_STOCK) || (length == 0) ||
         !ri_rkey_has(rkey, address, length) || (conn->flags & RI_CONN_FENCED) ||
         (conn->status != UCS_OK) || (conn->worker->rma.in_stock > 0) ||
-        ((rkey->reach != NULL) && (rkey->reach->lost != UCS_OK))) {
+        ((rkey->reach != NULL) && ri_reach_is_out(rkey->reach))) {
         return NULL;
     }
     return rkey;
@@ -128,7 +129,7 @@ static size_t direct_post_parts(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t addre
     unsigned taken_back = 0;
     size_t done;
 
-    done = ri_mail_put_parts(rkey->reach, &head, data, length, &taken_back);
+    done = ri_mail_parts_put(rkey->reach, &head, data, length, &taken_back);
     if (done > 0) {
         ri_posts_note(conn, rkey->reach);
     }
@@ -216,7 +217,7 @@ static size_t direct_get_parts(ri_conn_t *conn, ri_rkey_t *rkey, void *buffer,
     unsigned taken_back = 0;
     size_t done;
 
-    done = ri_mail_get_parts(rkey->reach, &head, buffer, length, &taken_back);
+    done = ri_mail_parts_get(rkey->reach, &head, buffer, length, &taken_back);
     conn->counters.rma_taken_back += taken_back;
     conn->counters.rma_mailed += (done == length);
     return done;

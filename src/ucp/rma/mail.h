@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Small operations on memory of another process, and parts of longer ones, are left to that process
- * by its mailbox (uct/shm/mailbox.h), for as long as they may take one that looks. That is some
- * 0.2 us, where a system call costs 1.7 us. They are taken back from a process that does not look.
+ * Small operations on memory of another process are left to that process by its mailbox
+ * (uct/shm/mailbox.h), for as long as they may take one that looks. That is some 0.2 us, where a
+ * system call costs 1.7 us. They are taken back from a process that does not look.
  *
  * A put is posted and not waited for, until it is settled. Other operations are waited for: their
  * results are wanted, or only UCX could do them in place of the target.
@@ -13,10 +13,6 @@
 #define RI_MAIL_H
 
 #include "reach.h"
-
-/* 1 if a put was ever lost in this process: the target had not done it, and this process could not
- * do it in its place. ri_reach_t.lost says which of both it was. */
-extern _Atomic(int) ri_mail_lost;
 
 /* What has become of an operation. */
 typedef enum ri_mail_fate {
@@ -40,32 +36,6 @@ typedef enum ri_mail_fate {
  */
 ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, unsigned *taken_back);
-
-/**
- * Post a put that is longer than RI_MAILBOX_DATA, in parts, if that is faster than another way: the
- * target has looked at what was posted of late, and the length is one that is faster so.
- *
- * @param head  Of all of it, but for the lengths.
- * @param data  Of @a length bytes.
- * @param taken_back  Puts are added that had to make way, and were done here in place of the
- *                    target.
- *
- * @return How many bytes are posted, and to be settled. The rest is to be put otherwise.
- */
-size_t ri_mail_put_parts(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                         const void *data, size_t length, unsigned *taken_back);
-
-/**
- * Get what is longer than RI_MAILBOX_DATA, in parts, under the same conditions.
- *
- * @param head  Of all of it, but for the lengths.
- * @param taken_back  Puts are added that were posted before, and were done here in place of the
- *                    target.
- *
- * @return How many bytes are at @a result. The rest is to be got in another way.
- */
-size_t ri_mail_get_parts(ri_reach_t *reach, const ri_mailbox_head_t *head, void *result,
-                         size_t length, unsigned *taken_back);
 
 /**
  * Have the target carry out an operation, and wait for its end. Puts that were posted before it
@@ -97,7 +67,7 @@ ri_mail_fate_t ri_mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
 
 /** Wait until all posted puts of a reach are over, or take them back and do them here, in place of
  * the target. The number of those that were done here is added to @a taken_back. A put that cannot
- * be done here either is lost, and reach->lost says why. */
+ * be done here is waited for, and one that neither can do is lost (mail_queue.h). */
 void ri_mail_settle(ri_reach_t *reach, unsigned *taken_back);
 
 /** @return Whether all posted puts of a reach are over. It does not wait for any. */

@@ -6,6 +6,7 @@
  * and has the reach, so that it is there when the key has gone.
  */
 #include "posts.h"
+#include "mail_queue.h"
 #include "../core/module.h"
 #include "../../ucs/log.h"
 #include "../../ucs/stock.h"

@@ -31,6 +31,7 @@ static ri_ep_op_t *ep_op_new(ri_worker_t *worker, ri_conn_t *conn, int is_close,
     op->flags    = ep_param_flags(param);
     op->conn_id  = (conn != NULL) ? conn->id : 0;
     op->rma      = worker->rma.seq;
+    op->lost     = UCS_OK;
     return op;
 }
 
@@ -52,6 +53,12 @@ static void ep_op_note_end(ri_ep_op_t *op, ucs_status_t status)
     }
 }
 
+/* A close whose puts are lost has failed, even if stock knows nothing of that. */
+static void ep_op_complete(ri_ep_op_t *op, ucs_status_t status)
+{
+    ri_req_complete_send(&op->super, (status == UCS_OK) ? op->lost : status);
+}
+
 /* Stock's callback: the operation has ended. */
 static void ep_op_done(void *request, ucs_status_t status, void *user_data)
 {
@@ -61,7 +68,7 @@ static void ep_op_done(void *request, ucs_status_t status, void *user_data)
     ri_worker_lock(worker);
     ri_stock.request_free(request);
     ep_op_note_end(op, status);
-    ri_req_complete_send(&op->super, status);
+    ep_op_complete(op, status);
     ri_worker_unlock(worker);
 }
 
@@ -104,7 +111,7 @@ static void ep_op_start(ri_ep_op_t *op, int close_is_over)
     ucs_status_ptr_t ret = ep_op_to_stock(op, close_is_over);
 
     if (!UCS_PTR_IS_PTR(ret)) {
-        ri_req_complete_send(&op->super, UCS_PTR_STATUS(ret));
+        ep_op_complete(op, UCS_PTR_STATUS(ret));
     }
 }
 
@@ -149,17 +156,15 @@ void ri_ep_ops_progress(ri_worker_t *worker)
     }
 }
 
-/* Flush at once, and get to know when that has ended. */
-static ucs_status_ptr_t ep_flush_now(ri_worker_t *worker, ri_conn_t *conn,
-                                     const ucp_request_param_t *param)
+/* Hand an operation to stock at once, and get to know when that has ended. @return What the
+ * application's call returns. */
+static ucs_status_ptr_t ep_op_now(ri_ep_op_t *op, const ucp_request_param_t *param)
 {
-    ri_ep_op_t *op = ep_op_new(worker, conn, 0, param);
-    ucs_status_ptr_t ret;
+    ucs_status_ptr_t ret = ep_op_to_stock(op, 0);
 
-    if (op == NULL) {
-        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    if ((ret == NULL) && (op->lost != UCS_OK)) {
+        ret = UCS_STATUS_PTR(op->lost);
     }
-    ret = ep_op_to_stock(op, 0);
     if (UCS_PTR_IS_ERR(ret)) {
         ri_req_drop(&op->super);
         return ret;
@@ -169,6 +174,14 @@ static ucs_status_ptr_t ep_flush_now(ri_worker_t *worker, ri_conn_t *conn,
     }
     ri_req_set_send_cb(&op->super, param);
     return ri_req_handle(&op->super);
+}
+
+static ucs_status_ptr_t ep_flush_now(ri_worker_t *worker, ri_conn_t *conn,
+                                     const ucp_request_param_t *param)
+{
+    ri_ep_op_t *op = ep_op_new(worker, conn, 0, param);
+
+    return (op != NULL) ? ep_op_now(op, param) : UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
 }
 
 /* @a conn NULL: of the whole worker. */
@@ -219,33 +232,52 @@ ucs_status_ptr_t ri_ep_flush_worker(ri_worker_t *worker, const ucp_request_param
     return ep_flush(worker, NULL, param);
 }
 
-ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)
+/* Close what has nothing to wait for. */
+static ucs_status_ptr_t ep_close_now(ri_conn_t *conn, const ucp_request_param_t *param)
 {
-    ri_worker_t *worker = conn->worker;
-    ucp_ep_h ep         = conn->ep;
-    int force           = !!(ep_param_flags(param) & UCP_EP_CLOSE_FLAG_FORCE);
-    ri_ep_op_t *op;
-
-    ri_posts_settle(conn);
-    if (force && !(conn->flags & RI_CONN_PEER_MODE)) {
-        /* Stock refuses this and the endpoint lives on. */
-        ri_req_disown(param);
-        return ri_stock.ep_close_nbx(ep, param);
-    }
-
-    if (!force && (ri_close_must_wait(conn) || !ri_close_say_bye(conn))) {
-        op = ep_op_new(worker, conn, 1, param);
-        if (op == NULL) {
-            return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
-        }
-        ri_conn_set_life(conn, conn->flags | RI_CONN_CLOSING);
-        ri_conn_update_fast(conn);
-        ri_close_say_closing(conn);
-        ri_close_start_wait(conn, &op->wait);
-        return ep_op_wait(op, param);
-    }
+    ucp_ep_h ep = conn->ep;
 
     ri_conn_destroy(conn, UCS_ERR_CANCELED);
     ri_req_disown(param);
     return ri_stock.ep_close_nbx(ep, param);
+}
+
+/* Close after a flush. @a lost: why puts are lost that were to be flushed, or UCS_OK. */
+static ucs_status_ptr_t ep_close_flush(ri_conn_t *conn, ucs_status_t lost,
+                                       const ucp_request_param_t *param)
+{
+    int must_wait = ri_close_must_wait(conn) || !ri_close_say_bye(conn);
+    ri_ep_op_t *op;
+
+    if (ri_likely(!must_wait && (lost == UCS_OK))) {
+        return ep_close_now(conn, param);
+    }
+    op = ep_op_new(conn->worker, conn, 1, param);
+    if (op == NULL) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    op->lost = lost;
+    if (!must_wait) {
+        return ep_op_now(op, param);
+    }
+    ri_conn_set_life(conn, conn->flags | RI_CONN_CLOSING);
+    ri_conn_update_fast(conn);
+    ri_close_say_closing(conn);
+    ri_close_start_wait(conn, &op->wait);
+    return ep_op_wait(op, param);
+}
+
+ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)
+{
+    ucs_status_t lost = ri_posts_flush(conn->worker, conn);
+
+    if (!(ep_param_flags(param) & UCP_EP_CLOSE_FLAG_FORCE)) {
+        return ep_close_flush(conn, lost, param);
+    }
+    if (!(conn->flags & RI_CONN_PEER_MODE)) {
+        /* Stock refuses this and the endpoint lives on. */
+        ri_req_disown(param);
+        return ri_stock.ep_close_nbx(conn->ep, param);
+    }
+    return ep_close_now(conn, param);
 }

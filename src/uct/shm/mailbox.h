@@ -228,12 +228,15 @@ static inline uint32_t ri_mailbox_tx_word(const ri_mailbox_tx_t *tx, uint32_t nu
                                 memory_order_acquire);
 }
 
-/** @return The state of what was posted. Data of an operation that is DONE may be read. */
+/** @return The state of what was posted; RI_MAILBOX_FREE if another operation stands in the entry,
+ * or none. Data of an operation that is DONE may be read. */
 static inline ri_mailbox_state_t ri_mailbox_tx_state(const ri_mailbox_tx_t *tx,
                                                      uint32_t number)
 {
-    return (ri_mailbox_state_t)(ri_mailbox_tx_word(tx, number) &
-                                ((1u << RI_MAILBOX_STATE_BITS) - 1));
+    uint32_t state = ri_mailbox_tx_word(tx, number) ^ RI_MAILBOX_WORD(number, 0);
+
+    return (state < (1u << RI_MAILBOX_STATE_BITS)) ? (ri_mailbox_state_t)state :
+                                                     RI_MAILBOX_FREE;
 }
 
 /** What was posted is DONE or REFUSED, and its data was taken: the entry is free. */

@@ -65,6 +65,8 @@ extern "C" {
 #include "ucp/core/rma_order.h"
 #include "ucp/rma/describe.h"
 #include "ucp/rma/mail.h"
+#include "ucp/rma/mail_parts.h"
+#include "ucp/rma/mail_queue.h"
 #include "ucp/rma/reach.h"
 #include "ucp/rma/region.h"
 #include "ucp/rma/rkey.h"

@@ -323,18 +323,6 @@ TEST_F(test_mail_self, refused_puts)
     expect_taken_back(0);
 }
 
-TEST_F(test_mail_self, lost_puts_that_are_not_looked_at)
-{
-    nobody_serves locked;
-
-    EXPECT_EQ(RI_MAIL_DONE, put((void *)8, "nowhere "));
-    EXPECT_EQ(RI_MAIL_DONE, put(&m_words[2], "behind  "));
-    ri_mail_settle(m_way, &m_taken_back);
-    EXPECT_NE(UCS_OK, m_way->lost);
-    EXPECT_EQ(2u, m_taken_back);
-    EXPECT_EQ(0, memcmp("behind  ", &m_words[2], 8));
-}
-
 /* Threads that ask, and threads that serve: each operation is done once or not at all. */
 TEST_F(test_mail_self, threads)
 {

@@ -28,4 +28,63 @@ TEST_F(test_ep_op, worker_flush_ends_with_its_worker)
     EXPECT_EQ(UCS_ERR_CANCELED, status);
 }
 
+/* Puts that were posted and are lost fail the close that has to flush them. */
+class test_ep_op_close : public pool_send_test {
+protected:
+    void SetUp() override
+    {
+        pool_send_test::SetUp();
+        m_reach.users        = 2; /* so it is not freed */
+        m_reach.lost         = UCS_ERR_UNREACHABLE;
+        m_conn->rma.reach    = &m_reach;
+        m_param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+        m_param.user_data    = &m_status;
+        m_param.cb.send      = [](void *request, ucs_status_t how, void *arg) {
+            *static_cast<ucs_status_t *>(arg) = how;
+            ri_req_put(ri_req_of_handle(request));
+        };
+    }
+
+    void TearDown() override
+    {
+        m_a->may_end_open = true;
+        pool_send_test::TearDown();
+        EXPECT_EQ(1u, m_reach.users) << "it is given back once";
+    }
+
+    ucs_status_ptr_t close(uint32_t flags = 0)
+    {
+        m_param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+        m_param.flags = flags;
+        return ri_ep_close(m_conn, &m_param);
+    }
+
+    ri_reach_t m_reach          = {};
+    ucp_request_param_t m_param = {};
+    ucs_status_t m_status       = UCS_INPROGRESS;
+};
+
+TEST_F(test_ep_op_close, fails_at_once)
+{
+    unsigned closed = ucx::get()->num_closed;
+
+    EXPECT_EQ(UCS_STATUS_PTR(UCS_ERR_UNREACHABLE), close());
+    EXPECT_EQ(closed + 1, ucx::get()->num_closed);
+    EXPECT_EQ(UCS_INPROGRESS, m_status) << "there is no callback then";
+}
+
+TEST_F(test_ep_op_close, fails_later)
+{
+    unsigned closed = ucx::get()->num_closed;
+    ucs_list_link_t something; /* that waits for room */
+
+    ucs_list_add_tail(&m_conn->pending, &something);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(close()));
+    EXPECT_EQ(closed, ucx::get()->num_closed);
+    ucs_list_del(&something);
+    ri_ep_ops_progress(m_a->worker());
+    EXPECT_EQ(closed + 1, ucx::get()->num_closed);
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, m_status);
+}
+
 } // namespace

@@ -257,6 +257,20 @@ TEST_F(test_mailbox, hostile_states)
     EXPECT_EQ(0u, served.size());
 }
 
+/* What stands in an entry is of another operation: it is no answer to this one. */
+TEST_F(test_mailbox, state_of_another_operation)
+{
+    ASSERT_EQ(UCS_OK, open());
+    post();
+    for (uint32_t other :
+         {m_latest[0] + RI_MAILBOX_DEPTH, m_latest[0] - RI_MAILBOX_DEPTH}) {
+        entry()->state = RI_MAILBOX_WORD(other, RI_MAILBOX_DONE);
+        EXPECT_EQ(RI_MAILBOX_FREE, state());
+    }
+    entry()->state = RI_MAILBOX_WORD(m_latest[0], RI_MAILBOX_DONE);
+    EXPECT_EQ(RI_MAILBOX_DONE, state());
+}
+
 /* Doorbells are rung that are nobody's, or without anything in the slot. */
 TEST_F(test_mailbox, hostile_doorbells)
 {

@@ -1,0 +1,114 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What was posted to a mailbox and is not known to be over, in the order in which it was posted:
+ * from reach->oldest up to reach->mail.next. Puts stay there; an operation of another kind is at
+ * the end only, while its caller waits for it.
+ *
+ * The caller has the lock of the reach, which has a mailbox.
+ */
+#ifndef RI_MAIL_QUEUE_H
+#define RI_MAIL_QUEUE_H
+
+#include "reach.h"
+
+#include <string.h>
+
+/* Operations in parts that are not posted when a target did not look. */
+#define RI_MAIL_ABSENT 64
+
+/* 1 if a put was ever lost in this process: the target had not done it, and this process could not
+ * do it in its place. ri_reach_t.lost says which of both it was. */
+extern _Atomic(int) ri_mail_lost;
+
+/** Take the lock of a reach, if no other thread has it, and the reach has a mailbox. @return Whether
+ * this thread has it now; then ri_reach_unlock() lets go of it. */
+static inline int ri_mail_queue_try(ri_reach_t *reach)
+{
+    if (!ri_reach_trylock(reach)) {
+        return 0;
+    }
+    if (reach->mail.area == NULL) {
+        ri_reach_unlock(reach);
+        return 0;
+    }
+    return 1;
+}
+
+/** @return Whether there is no free entry. */
+static inline int ri_mail_queue_is_full(const ri_reach_t *reach)
+{
+    return reach->mail.next - reach->oldest == RI_MAILBOX_DEPTH;
+}
+
+/** Post a put, for which there is a free entry. The head and its data are copied. */
+static inline void ri_mail_queue_post_put(ri_reach_t *reach,
+                                          const ri_mailbox_head_t *head, const void *data)
+{
+    uint32_t number = ri_mailbox_tx_post(&reach->mail, head, data);
+
+    reach->heads[number % RI_MAILBOX_DEPTH] = *head;
+}
+
+/** Copy what an operation of so many bytes has got. It is DONE. */
+static inline void ri_mail_queue_take_result(const ri_reach_t *reach, uint32_t number,
+                                             size_t length, void *result)
+{
+    const ri_mailbox_tx_t *mail = &reach->mail;
+
+    memcpy(result, ri_mailbox_data(mail->area, mail->slot, number, length), length);
+}
+
+/** Note that the target has done something that was asked for. */
+static inline void ri_mail_queue_note_done(ri_reach_t *reach)
+{
+    reach->silent = 0;
+    reach->absent = 0;
+}
+
+/** @return Whether an operation was done, or refused. */
+int ri_mail_queue_is_over(const ri_mailbox_tx_t *mail, uint32_t number);
+
+/**
+ * Wait for what was posted before @a until. If the target does not look, take back as much as there
+ * is up to @a end.
+ *
+ * @return The first one that was taken back, and with it all others up to @a end; or @a until: all
+ *         before it is over, or its target is gone.
+ */
+uint32_t ri_mail_queue_wait(ri_reach_t *reach, uint32_t until, uint32_t end);
+
+/**
+ * Give up the puts up to @a end, from which on there may be other operations. They are over, or from
+ * @a taken_back on, which ri_mail_queue_wait() has returned, they are done here in place of the
+ * target. A put that this process cannot do is posted again, and waited for, as only its target can
+ * do it; from then on UCX has all (reach->is_left). A put that neither can do is lost (reach->lost).
+ *
+ * @param taken_back_p  The number of puts that were taken back is added to it.
+ */
+void ri_mail_queue_end_puts(ri_reach_t *reach, uint32_t end, uint32_t taken_back,
+                            unsigned *taken_back_p);
+
+/** Wait for the puts up to @a end, and give them up, as ri_mail_queue_end_puts() says. */
+void ri_mail_queue_settle(ri_reach_t *reach, uint32_t end, unsigned *taken_back_p);
+
+/** Take back what was posted from a number on, or wait for its end, and give it up. None of it is a
+ * put. */
+void ri_mail_queue_drop(ri_reach_t *reach, uint32_t number);
+
+/** Give up the oldest puts, as far as they are over. */
+void ri_mail_queue_reap(ri_reach_t *reach);
+
+/** What ri_mail_queue_make_room() does if there is no free entry. */
+void ri_mail_queue_make_room_slow(ri_reach_t *reach, unsigned *taken_back_p);
+
+/** Make an entry free, if none is: that of the oldest put if the target looks, else of all. */
+static inline void ri_mail_queue_make_room(ri_reach_t *reach, unsigned *taken_back_p)
+{
+    if (ri_mail_queue_is_full(reach)) {
+        ri_mail_queue_make_room_slow(reach, taken_back_p);
+    }
+}
+
+#endif
