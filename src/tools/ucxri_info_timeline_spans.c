@@ -225,7 +225,7 @@ static void span_send_by(spans_t *spans, unsigned worker,
     }
 }
 
-/* What was written into a receive that offered itself has its length at the end only. */
+/* What was written into a receive that was offered has its length at the end only. */
 static void span_set_length(spans_t *spans, unsigned worker,
                             const ri_timeline_entry_t *entry)
 {

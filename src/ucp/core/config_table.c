@@ -77,7 +77,7 @@ const ri_config_field_t ri_config_fields[] = {
          .flags = 0},
         {"DT_RUN_MIN", RI_CONFIG_SIZE, "auto", FIELD(dt_run_min),
          "Runs of a derived datatype of this length and more are moved one by one:\n"
-         "written into a receive that has offered itself, or registered with a device.\n"
+         "written into a receive that was offered, or registered with a device.\n"
          "Shorter ones are packed. auto: 8k for receives within a host, else 4k. At\n"
          "least 1k. inf: all are packed.",
          .flags = RI_CONFIG_AUTO | RI_CONFIG_INF, .min = RI_GRID_RUN_MIN, .max = 1 << 30},

@@ -133,7 +133,7 @@ struct ri_conn {
         uint32_t conn_id; /* the peer's conn that it belongs to */
     } release;
 
-    /* Receives of the peer that offer themselves (proto/rtr). */
+    /* Receives of the peer that are offered (proto/rtr). */
     struct {
         ri_rtr_table_t *table; /* RTRs that have come; NULL: none are taken */
         ri_rtr_words_t *words; /* of RTRs through a network; NULL: none are taken */

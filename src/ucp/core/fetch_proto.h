@@ -14,12 +14,12 @@
 #include "msg_kind.h"
 
 /* What the slot of a message says that both sides may copy (proto/coop/coop_recv.h). */
-typedef struct ri_coop_offer ri_coop_offer_t;
+typedef struct ri_coop_named ri_coop_named_t;
 
 /* What a fetch goes by, besides its receive and stream. */
 typedef struct ri_fetch_terms {
     const ri_arrival_t *arrival; /* the RTS or POOL; its data is checked */
-    const ri_coop_offer_t *slot; /* that the RTS names; NULL: it names none */
+    const ri_coop_named_t *slot; /* that the RTS names; NULL: it names none */
 } ri_fetch_terms_t;
 
 /* What a fetch can lack, so that another one is chosen. */

@@ -88,7 +88,7 @@ struct ri_peer {
 
     ri_peer_way_t way;
 
-    /* Receives that offer themselves to it. */
+    /* Receives that are offered to it. */
     struct {
         /* RTRs through a network, or NULL (proto/rtr/rtr_net.h) */
         struct ri_rtr_entries *entries;

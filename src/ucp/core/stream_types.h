@@ -121,7 +121,7 @@ struct ri_stream {
     unsigned num_transfers;
     ucs_list_link_t fetching; /* receives that wait for RNDV_DATA */
 
-    /* Receives that offer themselves to the sender (proto/rtr). */
+    /* Receives that are offered to the sender (proto/rtr). */
     struct {
         ucs_list_link_t recvs; /* posted receives that were offered */
         size_t num;            /* receives that were offered, or that the sender writes */

@@ -80,7 +80,7 @@ typedef struct ri_worker_gone {
     double due; /* since when progress is to look, as the timer has come; 0: it is not to */
 } ri_worker_gone_t;
 
-/* Receives that offer themselves (proto/rtr/rtr.h). */
+/* Receives that are offered (proto/rtr/rtr.h). */
 typedef struct ri_worker_rtr {
     size_t num;         /* receives whose state is not NONE */
     size_t num_offered; /* receives whose RTR was sent: ri_rtr_state_is_offered() */

@@ -4,7 +4,7 @@
  *
  * A record that is found counts as read before it is handed over, as its handler may call back into
  * the application, and so get here again. A send or a receive may look at records that are not read
- * yet: RTRs are taken from wherever they are, and offers of long messages if they come first.
+ * yet: RTRs are taken from wherever they are, and so are RTS and POOL if they come first.
  */
 #include "channel_in.h"
 #include "control_in.h"
@@ -304,9 +304,9 @@ void ri_channel_in_take_rtrs(ri_stream_t *stream)
     }
 }
 
-/* Take the first record of a channel if it offers a long message that is only to be queued;
+/* Take the first record of a channel if it announces a long message that is only to be queued;
  * whatever else it is, and what is malformed, is for progress. @return Whether it was taken. */
-static int channel_keep_offer(ri_channel_in_t *in)
+static int channel_keep_announced(ri_channel_in_t *in)
 {
     ri_stream_t *stream = in->stream;
     uint64_t rts[RI_WIRE_RTS_MAX /
@@ -339,7 +339,7 @@ static int channel_keep_offer(ri_channel_in_t *in)
     return 1;
 }
 
-void ri_channel_in_keep_offers(ri_worker_t *worker)
+void ri_channel_in_keep_announced(ri_worker_t *worker)
 {
     ri_channel_in_t *in;
     unsigned i, count;
@@ -349,7 +349,7 @@ void ri_channel_in_keep_offers(ri_worker_t *worker)
         if (in->dead || (in->busy > 0)) {
             continue;
         }
-        for (count = 0; (count < CHANNEL_BATCH) && channel_keep_offer(in); ++count) {}
+        for (count = 0; (count < CHANNEL_BATCH) && channel_keep_announced(in); ++count) {}
         if (count > 0) {
             in->stream->peer->way.used = 1;
             channel_publish(in);

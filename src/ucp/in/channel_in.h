@@ -25,7 +25,7 @@ void ri_channel_in_take_rtrs(ri_stream_t *stream);
 /** Take RTS and POOL records that are first in channels and match no posted receive, up to 16 from
  * each: a receive that is posted now finds them. Their senders are told how far. Only outside of
  * progress; no callback is called. Without memory they stay where they are. */
-void ri_channel_in_keep_offers(ri_worker_t *worker);
+void ri_channel_in_keep_announced(ri_worker_t *worker);
 
 /** Handler of CHANNEL_AGAIN: take a record that was in a channel whose way has failed, unless it
  * was read, or learn from the last one how many there were. This side's end of the way is given up

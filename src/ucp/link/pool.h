@@ -27,7 +27,7 @@
  * Who has a buffer (ri_pool_buffer_t.state). Legal changes, which ri_pool_set_state() asserts:
  *
  *   FREE     -> LENT       taken, for a message
- *   LENT     -> WRITING    its message goes into a receive that has offered itself
+ *   LENT     -> WRITING    its message goes into a receive that was offered
  *   WRITING  -> LENT       that has failed: the peer was told to read the message here
  *   LENT     -> IN_STOCK   the peer cannot read it
  *   IN_STOCK -> UNSENT     UCP had no memory

@@ -69,7 +69,7 @@ typedef struct ri_sent {
     uint32_t req_id; /* of an RTS: its request, which may be done; else 0 */
 } ri_sent_t;
 
-/* An RTR whose message was offered by RTS before, and so is the receiver's to read. If it does
+/* An RTR whose message was announced before, and so is the receiver's to read. If it does
  * not, because it is not in the library, the sender may still write. */
 typedef struct ri_rtr_late {
     ri_rtr_t rtr;

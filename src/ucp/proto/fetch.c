@@ -55,20 +55,20 @@ static ri_select_fetch_t fetch_facts(const ri_recv_req_t *recv, ri_stream_t *str
 }
 
 /* Look at the slot that an RTS names. */
-static ri_coop_offer_t fetch_look_at_slot(ri_select_fetch_t *facts,
+static ri_coop_named_t fetch_look_at_slot(ri_select_fetch_t *facts,
                                           const ri_recv_req_t *recv, ri_stream_t *stream,
                                           const ri_arrival_t *arrival)
 {
-    ri_coop_offer_t offer = ri_coop_recv_find_offer(recv, stream, arrival->req_id,
+    ri_coop_named_t named = ri_coop_recv_find_named(recv, stream, arrival->req_id,
                                                     arrival->data);
 
-    facts->slot_there = (offer.slot != NULL);
+    facts->slot_there = (named.slot != NULL);
     facts->shelf      = facts->slot_there && (facts->spread || facts->sent_spread) &&
                    ri_coop_shelf_is_there(stream);
-    facts->slot_offered  = offer.offered;
-    facts->slot_is_other = (offer.address != 0) &&
-                           (offer.address != (uintptr_t)recv->data.buffer);
-    return offer;
+    facts->slot_offered  = named.offered;
+    facts->slot_is_other = (named.address != 0) &&
+                           (named.address != (uintptr_t)recv->data.buffer);
+    return named;
 }
 
 /* What was chosen has turned out to lack something: there is another choice without that. */
@@ -89,7 +89,7 @@ static ucs_status_t fetch_start(ri_recv_req_t *recv, ri_stream_t *stream,
     ri_fetch_terms_t terms = {.arrival = arrival};
     const ri_fetch_proto_t *proto;
     ri_select_fetch_t facts;
-    ri_coop_offer_t offer;
+    ri_coop_named_t named;
     ucs_status_t status;
 
     if (stream->broken) {
@@ -99,8 +99,8 @@ static ucs_status_t fetch_start(ri_recv_req_t *recv, ri_stream_t *stream,
     facts = fetch_facts(recv, stream, arrival);
     ri_exchange_note(stream->peer);
     if (facts.slot_named) {
-        offer      = fetch_look_at_slot(&facts, recv, stream, arrival);
-        terms.slot = &offer;
+        named      = fetch_look_at_slot(&facts, recv, stream, arrival);
+        terms.slot = &named;
     }
     for (;;) {
         proto  = ri_fetch_protos[ri_select_fetch(&facts)];

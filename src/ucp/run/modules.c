@@ -26,12 +26,12 @@
  *                 rtr_send_net last: it keeps what RTRs were used for
  * stream_breaks   control first: the sender is told. rtr before coop_recv: after that no slot
  *                 becomes ready for a receive that was offered
- * stream_ends     rtr before rndv_recv: receives that offered themselves are no receives that wait
+ * stream_ends     rtr before rndv_recv: receives that were offered are no receives that wait
  * stream_freed    rndv_recv before channel: what waits is dropped before its way
  * way_ended       channel before rtr_net: nothing goes by a channel any more
  * ring_tx_closes  rtr before coop_send: grants in the ring are withdrawn before slots
- * ring_rx_closed  assembly before rtr: a message in parts has left the receives that offered
- *                 themselves
+ * ring_rx_closed  assembly before rtr: a message in parts has left the receives that were
+ *                 offered
  */
 const ri_module_t *const ri_modules[] = {
         &ri_module_flush,         &ri_module_rma_order,    &ri_module_posts,

@@ -39,7 +39,7 @@
     _w(timeouts, ri_conn_has_timeouts, ri_conn_check_timeouts) /* peers may never answer */ \
     _w(asks, ri_control_has_asks, ri_control_progress_asks) /* peers may have to be asked */ \
     _w(rtr_send_host, ri_rtr_send_host_has_work, ri_rtr_send_host_progress) /* late RTRs */ \
-    _w(rtr, ri_rtr_has_work, ri_rtr_progress)             /* receives are to offer themselves */ \
+    _w(rtr, ri_rtr_has_work, ri_rtr_progress)             /* receives are to be offered */ \
     _w(rtr_lost, ri_rtr_lost_has_work, ri_rtr_lost_break) /* streams may have lost a message */ \
     _w(pool_send, ri_pool_send_has_work, ri_pool_send_progress) /* UCX had no memory for data */
 /* clang-format on */

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A receive looks for its message first among those that wait. If there is none it is posted, and
- * may offer itself.
+ * may be offered.
  */
 #include "recv.h"
 #include "../order/deliver.h"
@@ -31,7 +31,7 @@ static ucs_status_t recv_note_memory(ri_recv_req_t *recv,
     return ri_bounce_init(recv->super.worker);
 }
 
-/* A new receive: it has not offered itself, and its message is not known. */
+/* A new receive: it was not offered, and its message is not known. */
 static inline void recv_begin(ri_recv_req_t *recv)
 {
     recv->rtr.state    = RI_RTR_NONE;
@@ -102,7 +102,7 @@ static ri_msg_t *recv_look(ri_worker_t *worker, uint64_t tag, uint64_t mask)
     if (worker->progressing) {
         return NULL;
     }
-    ri_channel_in_keep_offers(worker);
+    ri_channel_in_keep_announced(worker);
     return ri_match_find_unexpected(&worker->match, tag, mask, 0);
 }
 

@@ -153,19 +153,19 @@ static ri_coop_t *coop_new_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32
     return coop;
 }
 
-ri_coop_offer_t ri_coop_recv_find_offer(const ri_recv_req_t *recv,
+ri_coop_named_t ri_coop_recv_find_named(const ri_recv_req_t *recv,
                                         const ri_stream_t *stream, uint32_t req_id,
                                         const ri_wire_rts_t *rts)
 {
-    ri_coop_offer_t offer = {.slot = coop_slot_of(stream, req_id, rts)};
+    ri_coop_named_t named = {.slot = coop_slot_of(stream, req_id, rts)};
 
-    if (offer.slot != NULL) {
-        offer.address = atomic_load_explicit(&offer.slot->address, memory_order_acquire);
+    if (named.slot != NULL) {
+        named.address = atomic_load_explicit(&named.slot->address, memory_order_acquire);
     }
     /* It is about to write the address if it has just taken the RTR. */
-    offer.offered = (rts->flags & RI_WIRE_RTS_OFFERED) || recv->rtr.slot ||
-                    (offer.address != 0);
-    return offer;
+    named.offered = (rts->flags & RI_WIRE_RTS_OFFERED) || recv->rtr.slot ||
+                    (named.address != 0);
+    return named;
 }
 
 /* A copy that is waited for. */
@@ -230,8 +230,8 @@ static ucs_status_t coop_refuse(ri_recv_req_t *recv, ri_stream_t *stream, uint32
 static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
                                const ri_fetch_terms_t *terms)
 {
-    const ri_coop_offer_t *offer = terms->slot;
-    ri_ring_slot_t *slot         = offer->slot;
+    const ri_coop_named_t *named = terms->slot;
+    ri_ring_slot_t *slot         = named->slot;
     uint32_t req_id              = terms->arrival->req_id;
     ri_coop_state_t state;
     ri_coop_t *coop;
@@ -240,9 +240,9 @@ static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
     atomic_store_explicit(&slot->hint, ri_peer_hint(stream->peer), memory_order_relaxed);
     coop = coop_new_recv(recv, stream, req_id, terms->arrival->data, slot);
     if (coop == NULL) {
-        return offer->offered ? coop_refuse(recv, stream, req_id, slot) : UCS_ERR_NO_ELEM;
+        return named->offered ? coop_refuse(recv, stream, req_id, slot) : UCS_ERR_NO_ELEM;
     }
-    if (offer->address == 0) {
+    if (named->address == 0) {
         stream->peer->hint.is_news = 0;
         atomic_store_explicit(&slot->address,
                               ri_coop_side_has_runs(coop) ? COOP_NOWHERE :

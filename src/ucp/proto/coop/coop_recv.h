@@ -10,8 +10,8 @@
 #include "../../core/fetch_proto.h"
 #include "coop_copy.h"
 
-/* The slot of an RTS, when that is matched. */
-struct ri_coop_offer {
+/* The slot that an RTS names, when that is matched. */
+struct ri_coop_named {
     ri_ring_slot_t *slot; /* NULL: it is not there (any more) */
     uint64_t address;     /* of a receive, if the sender knew that first; else 0 */
     int offered;          /* the sender may have written by it */
@@ -19,7 +19,7 @@ struct ri_coop_offer {
 
 /** Look for the slot that an RTS names; it names one. Nothing is changed. @return What is known of
  * it; its slot is NULL if the ring or the slot is not there any more, or is of another message. */
-ri_coop_offer_t ri_coop_recv_find_offer(const ri_recv_req_t *recv,
+ri_coop_named_t ri_coop_recv_find_named(const ri_recv_req_t *recv,
                                         const ri_stream_t *stream, uint32_t req_id,
                                         const ri_wire_rts_t *rts);
 

@@ -184,7 +184,7 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     return status;
 }
 
-void ri_coop_send_offer(ri_send_req_t *req, uint64_t address)
+void ri_coop_send_offered(ri_send_req_t *req, uint64_t address)
 {
     ri_coop_t *coop = req->proto_state;
 

@@ -37,7 +37,7 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr);
 
 /** An RTR has told where the receive's memory is, after the RTS of @a req was sent with a slot. The
  * caller has taken the RTR. The sender may write the memory from here on. */
-void ri_coop_send_offer(ri_send_req_t *req, uint64_t address);
+void ri_coop_send_offered(ri_send_req_t *req, uint64_t address);
 
 /** @return The copy of a send whose protocol was chosen, which is its proto_state. NULL: the RTS
  * has no slot (any more), or the protocol is none by which both sides copy. */

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What order asks about receives that have offered themselves.
+ * What order asks about receives that were offered.
  */
 #include "../../order/promises.h"
 #include "rtr.h"

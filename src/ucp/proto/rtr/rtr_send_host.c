@@ -132,7 +132,7 @@ static void rtr_send_host_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint3
     }
     if (ri_coop_send_of(req) != NULL) {
         if (rtr_send_host_share(rtr)) {
-            ri_coop_send_offer(req, rtr->address);
+            ri_coop_send_offered(req, rtr->address);
             ri_rtr_end(rtr, RI_RING_GRANT_SLOT);
         }
     } else if (rtr_send_host_use(req, rtr)) {

@@ -4,7 +4,7 @@
  *
  * Receiver-initiated rendezvous, the sender's side: an RTR tells where a message goes before
  * it is sent, so the sender writes it there and says so (PLACED), or, if the message was
- * offered by RTS meanwhile, just writes it. (protocol-rndv.md; the receiver's side is rtr.h)
+ * announced meanwhile, just writes it. (protocol-rndv.md; the receiver's side is rtr.h)
  */
 #ifndef RI_RTR_SEND_HOST_H
 #define RI_RTR_SEND_HOST_H
@@ -12,7 +12,7 @@
 #include "../../core/worker.h"
 #include "../../match/rtr_table.h"
 
-/* How long a receiver may take to read what it was offered, until the sender writes it;
+/* How long a receiver may take to read what was announced to it, until the sender writes it;
  * seconds. In the library it takes some microseconds to begin. Tests change it. */
 extern double ri_rtr_send_host_patience;
 

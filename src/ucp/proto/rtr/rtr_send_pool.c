@@ -8,7 +8,7 @@
  *
  * Without the copy a send would end with the acknowledgement of its write, a latency after the
  * receiver has the data. Where both sides send and receive in turn, the receive that follows
- * would offer itself too late for each answer.
+ * would be offered too late for each answer.
  *
  * A write that fails is made up for by a POOL with the number of the message, which says so. The
  * buffer serves until the write has ended well, or what became of that POOL is known.

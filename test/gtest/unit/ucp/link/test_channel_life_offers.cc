@@ -2,7 +2,7 @@
 
 /*
  * Offers of long messages that are in a channel when their receive is posted: its data is read from
- * then on, and nobody is called. (ri_channel_in_keep_offers)
+ * then on, and nobody is called. (ri_channel_in_keep_announced)
  */
 
 #include "unit/fakes/fake_malloc.h"

@@ -14,7 +14,7 @@ class test_worker_life : public pair_test {
 protected:
     static constexpr uint64_t ALL      = ~0ul;
     static constexpr uint64_t STRANGER = 0x3333;
-    static constexpr uint64_t TAG      = 1; /* of receives that offer themselves */
+    static constexpr uint64_t TAG      = 1; /* of receives that are offered */
     static constexpr size_t MEDIUM     = 20000;
     static constexpr size_t LARGE      = 100000;
     static constexpr size_t GIANT      = 5000001; /* both sides copy */

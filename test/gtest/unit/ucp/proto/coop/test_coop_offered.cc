@@ -17,7 +17,7 @@ protected:
     {
         ri_req_t *req = ri_req_of_handle(s->handle);
 
-        ri_coop_send_offer(ri_container_of(req, ri_send_req_t, super),
+        ri_coop_send_offered(ri_container_of(req, ri_send_req_t, super),
                            reinterpret_cast<uintptr_t>(memory.data()));
     }
 };

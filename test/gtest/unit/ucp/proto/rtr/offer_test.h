@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two workers, and receives that offer themselves to a sender: what their tests have in common,
+ * Two workers, and receives that are offered to a sender: what their tests have in common,
  * whether an offer is a grant in the ring (rtr_test.h), a key (rtr_net_test.h) or a queue pair
  * (rtr_ud_test.h).
  */
@@ -214,7 +214,7 @@ protected:
 /* Of workers that reach each other through a network only, whose messages the test delivers. */
 class net_offer_test : public offer_test {
 protected:
-    /* exchanges: so many messages it takes until receives offer themselves */
+    /* exchanges: so many messages it takes until receives are offered */
     net_offer_test(size_t large, unsigned exchanges)
         : offer_test(large, 20), m_exchanges(exchanges)
     {

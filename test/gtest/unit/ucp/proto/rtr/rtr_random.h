@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives that offer themselves, messages, cancels, other senders and failures at random, against
+ * Receives that are offered, messages, cancels, other senders and failures at random, against
  * MPI's order: the same for each kind of offer. What differs is a class between the fixture of the
  * kind (offer_test.h) and rtr_random:
  *

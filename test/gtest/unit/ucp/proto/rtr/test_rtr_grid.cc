@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives in runs that offer themselves through a network, and what is written run by run.
+ * Receives in runs that are offered through a network, and what is written run by run.
  * (src/ucp/proto/rtr/rtr_net.c, rtr_write.c)
  */
 

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives that offer themselves through a network, and the order that this leaves.
+ * Receives that are offered through a network, and the order that this leaves.
  * (protocol-rndv.md section 4; src/ucp/proto/rtr/rtr_net.c, rtr_send_net.c)
  */
 

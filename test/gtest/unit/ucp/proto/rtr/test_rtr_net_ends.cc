@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives that offer themselves through a network: writes and ways that fail, ends, and what
+ * Receives that are offered through a network: writes and ways that fail, ends, and what
  * a peer should not say. (protocol-rndv.md sections 4.4 and 4.5)
  */
 

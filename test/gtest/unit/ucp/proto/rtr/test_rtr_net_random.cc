@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives that offer themselves by key, at random. (rtr_random.h; protocol-rndv.md section 4)
+ * Receives that are offered by key, at random. (rtr_random.h; protocol-rndv.md section 4)
  */
 
 #include "rtr_random.h"

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives that offer themselves in a ring, at random. (rtr_random.h; protocol-rndv.md section 3)
+ * Receives that are offered in a ring, at random. (rtr_random.h; protocol-rndv.md section 3)
  */
 
 #include "rtr_random.h"

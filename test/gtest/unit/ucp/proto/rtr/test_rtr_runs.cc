@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives in runs that offer themselves to a sender on this host, data in runs that is written by RTRs,
+ * Receives in runs that are offered to a sender on this host, data in runs that is written by RTRs,
  * and RTRs of such receives that a peer makes up. (src/ucp/proto/rtr/rtr.c, rtr_send_host.c)
  */
 

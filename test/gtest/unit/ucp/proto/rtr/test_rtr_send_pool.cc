@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /* src/ucp/proto/rtr/rtr_send_pool.c: messages of medium length that are copied to the pool and
- * written from there into receives that offered themselves through a network. */
+ * written from there into receives that were offered through a network. */
 
 #include "rtr_net_test.h"
 
