@@ -339,7 +339,7 @@ static void net_ud_cancel(ri_ud_op_t *ud)
     }
 }
 
-static int net_ud_revoke(ri_ud_op_t *ud)
+static int net_ud_withdraw(ri_ud_op_t *ud)
 {
     if (((net_op_t *)ud->transfer)->heard) {
         return 0;
@@ -399,7 +399,7 @@ static const ri_ud_counters_t *net_ud_counters(const ri_plane_t *plane)
 static const ri_ud_ops_t net_ud_ops = {.recv     = net_ud_recv,
                                        .send     = net_ud_send,
                                        .cancel   = net_ud_cancel,
-                                       .revoke   = net_ud_revoke,
+                                       .withdraw = net_ud_withdraw,
                                        .claim    = net_ud_claim,
                                        .forget   = net_ud_forget,
                                        .unheard  = net_ud_unheard,

@@ -92,7 +92,7 @@ void ri_conn_dequeue_pending(ri_conn_t *conn)
     ucs_list_head_init(&conn->pending_link);
 }
 
-/* Say BYE to the stream of a conn, up to the number in front of lost_sn, if its id is known by now
+/* Say BYE to the stream of a conn, up to the number in front of end_sn, if its id is known by now
  * and that was not said. */
 static void conn_tell_lost(ri_conn_t *conn)
 {
@@ -135,7 +135,7 @@ void ri_conn_say_over(ri_conn_t *conn)
     ri_worker_t *worker = conn->worker;
 
     if (!(conn->flags & RI_CONN_LOST)) {
-        conn->lost_sn = conn->tx_sn + 1;
+        conn->end_sn = conn->tx_sn + 1;
         if (conn->remote_id == 0) { /* CONN_ACK will have it told */
             ri_conn_set_life(conn, conn->flags | RI_CONN_LOST);
         }

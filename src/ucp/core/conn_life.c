@@ -147,7 +147,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
  * until it has answered. */
 static int conn_outlives_loss(const ri_conn_t *conn, const ri_send_req_t *req)
 {
-    return ((int32_t)(req->sn - conn->lost_sn) < 0) && ri_send_is_needed(req) &&
+    return ((int32_t)(req->sn - conn->end_sn) < 0) && ri_send_is_needed(req) &&
            ((req->proto->outlives_loss == NULL) || req->proto->outlives_loss(req));
 }
 
@@ -222,14 +222,14 @@ void ri_conn_lose(ri_conn_t *conn, uint32_t sn, ucs_status_t status)
     if (is_first) {
         ri_trace(&conn->worker->trace, RI_TRACE_CONN_FAIL, conn->id, status);
         ri_conn_set_life(conn, conn->flags | RI_CONN_LOST);
-        conn->lost_sn = conn_first_lost(conn, sn);
+        conn->end_sn = conn_first_lost(conn, sn);
         RI_MODULES_TELL(conn_loses, conn);
         conn_set_failed(conn, status);
         ri_conn_stop_timeout(conn);
         ri_conn_update_fast(conn);
     } else if ((conn->flags & RI_CONN_LOST) && !(conn->flags & RI_CONN_BYE) &&
-               ((int32_t)(sn - conn->lost_sn) < 0)) {
-        conn->lost_sn = sn;
+               ((int32_t)(sn - conn->end_sn) < 0)) {
+        conn->end_sn = sn;
     } else {
         return;
     }

@@ -21,7 +21,7 @@ enum {
     RI_CONN_NO_PEER = 1 << 2, /* the peer runs without this library: tag sends fail */
     RI_CONN_VERSION =
             1 << 3, /* the peer runs with another wire version: tag sends fail */
-    RI_CONN_LOST         = 1 << 4,  /* failed because lost_sn was not sent; the endpoint
+    RI_CONN_LOST         = 1 << 4,  /* failed because end_sn was not sent; the endpoint
                                    itself works */
     RI_CONN_ASKED        = 1 << 5,  /* CONN_REQ was sent */
     RI_CONN_CLOSING      = 1 << 6,  /* the application closed it; draining */
@@ -77,13 +77,10 @@ enum {
  *
  *   status   LOST   what was sent
  *   UCS_OK   no     is received, and more may be sent
- *   error    yes    is received up to lost_sn
+ *   error    yes    is received up to end_sn
  *   error    no     is not waited for any more
  */
 #define RI_CONN_LIFE (RI_CONN_CLOSING | RI_CONN_LEFT | RI_CONN_LOST | RI_CONN_BYE)
-
-/* The bit of ri_conn_t.told that is for the ring. */
-#define RI_CONN_TOLD_RING (1u << 31)
 
 /*
  * The sender's side of one direction: one per endpoint.
@@ -127,7 +124,7 @@ struct ri_conn {
     uint64_t tx_clock;
     uint64_t tx_ticks; /* when it last sent a message that may go in parts */
 
-    /* A buffer of the peer's pool that the next message in the ring gives back. */
+    /* A buffer of the peer's pool that the next message in the ring releases. */
     struct {
         uint32_t id;      /* 0: there is none */
         uint32_t conn_id; /* the peer's conn that it belongs to */
@@ -147,9 +144,10 @@ struct ri_conn {
         ucs_list_link_t late_link; /* in worker->rtr.late_conns; self-linked if not */
     } rtr;
 
-    uint32_t
-            told; /* protocols whose first use was logged, a bit each (tag/send_tell.h) */
-    uint32_t lost_sn; /* with RI_CONN_LOST, or told by BYE: the number that never comes */
+    /* protocols whose first use was logged, a bit each (tag/send_tell.h) */
+    uint32_t told_protocols : 31;
+    uint32_t told_ring : 1; /* the first ring was logged (link/ring_life.c) */
+    uint32_t end_sn; /* the first number that never comes: with RI_CONN_LOST, or by BYE */
     ucs_list_link_t pending;      /* sends that wait for room in the ring, in order */
     ucs_list_link_t pending_link; /* in worker->pending_conns; self-linked if not */
     ucs_list_link_t sends;        /* all unfinished sends */

@@ -28,7 +28,7 @@ typedef struct ri_pool {
     ucs_list_link_t free[RI_POOL_CLASSES]; /* the latest first */
     ucs_list_link_t lent;                  /* buffers whose conn is gone */
     ucs_list_link_t unsent;                /* buffers that UCP had no memory to send */
-    /* peers whose buffers are to be given back (link/release.h) */
+    /* peers whose buffers are to be released (link/release.h) */
     ucs_list_link_t releasing;
     ri_id_table_t ids;
     size_t limit;     /* bytes that buffers may have, in all */

@@ -119,7 +119,7 @@ struct ri_peer {
 
     /* Whether its process exists (link/gone.h). */
     struct {
-        int found;      /* the process does not exist: local.ep is NULL */
+        int is_ended;   /* the process does not exist: local.ep is NULL */
         unsigned round; /* worker->gone.round at the latest look */
         unsigned looks; /* looks in a row by which the process was not there */
     } gone;

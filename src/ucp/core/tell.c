@@ -12,19 +12,19 @@
 #include "../../ucs/rank.h"
 #include "../../ucs/size_text.h"
 
-void ri_tell_first(ri_conn_t *conn, unsigned bit, const char *before, size_t length,
-                   const char *name, const char *why)
+int ri_tell_first(const ri_conn_t *conn, const char *before, size_t length,
+                  const char *name, const char *why)
 {
     const char *rank = ri_rank_text();
     char peer[RI_PEER_NAME_MAX], size[24];
 
-    if ((ri_log_level < RI_LOG_LEVEL_INFO) || (conn->told & bit)) {
-        return;
+    if (ri_log_level < RI_LOG_LEVEL_INFO) {
+        return 0;
     }
-    conn->told |= bit;
     ri_peer_name_short(conn->peer, peer);
     ri_size_text(length, size, sizeof(size));
     ri_info("%s%s%sto %s, %s%s: %s, %s", (rank == NULL) ? "" : "rank ",
             (rank == NULL) ? "" : rank, (rank == NULL) ? "" : " ", peer, before, size,
             name, why);
+    return 1;
 }

@@ -11,14 +11,14 @@
 
 #include <stddef.h>
 
-/** Log that a conn sends by a protocol for the first time, at log level info, and once for each
- * @a bit.
+/** Log that a conn sends by a protocol for the first time, at log level info.
  *
- * @param bit     One bit of ri_conn_t.told.
  * @param before  "" or "up to ", in front of @a length.
  * @param name    The protocol, as the report calls it.
- * @param why     Why it was chosen. */
-void ri_tell_first(ri_conn_t *conn, unsigned bit, const char *before, size_t length,
-                   const char *name, const char *why);
+ * @param why     Why it was chosen.
+ *
+ * @return Whether that was logged: the caller notes it, and does not log it again. */
+int ri_tell_first(const ri_conn_t *conn, const char *before, size_t length,
+                  const char *name, const char *why);
 
 #endif

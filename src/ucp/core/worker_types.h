@@ -137,10 +137,11 @@ struct ri_worker {
     ucp_worker_h stock;
     /* streams with a ring: num_rings, of capacity 2 * rings.max */
     ri_stream_t **rings_in;
-    unsigned num_rings;     /* rings that peers send into */
-    unsigned num_channels;  /* channels that peers write, or that are written */
-    unsigned num_coops;     /* messages that both sides copy: length of coop.list */
-    unsigned num_transfers; /* transfers through a network that have not ended */
+    unsigned num_rings; /* rings that peers send into */
+    unsigned
+            num_channel_ends; /* of channels that peers write, and of those written here */
+    unsigned num_coops;       /* messages that both sides copy: length of coop.list */
+    unsigned num_transfers;   /* transfers through a network that have not ended */
     unsigned linger;      /* progress calls in which late questions are still answered */
     unsigned attention;   /* there may be work of run/work.h */
     unsigned ring_credit; /* polls to go until rings count as quiet */

@@ -166,7 +166,7 @@ static void channel_offer(ri_stream_t *stream)
     in->last_use                                   = worker->rings.clock;
     stream->channel                                = in;
     worker->channels.in[worker->channels.num_in++] = in;
-    ++worker->num_channels;
+    ++worker->num_channel_ends;
     ++worker->counters.channels_offered;
     worker->counters.channels_active = worker->channels.num_in;
     ri_trace(&worker->trace, RI_TRACE_CHANNEL_OPEN, stream->id, in->size);
@@ -233,7 +233,7 @@ void ri_channel_life_free(ri_channel_in_t *in)
     worker->channels.in[i] = worker->channels.in[--worker->channels.num_in];
     worker->channels.num_stopping -= in->stopping;
     worker->counters.channels_active = worker->channels.num_in;
-    --worker->num_channels;
+    --worker->num_channel_ends;
     channel_unmap(worker->net.rc, in->memory, in->size, &in->keys);
     in->memory = NULL;
     if (!in->dead || in->closed || ri_channel_life_has_all(in)) {
@@ -377,7 +377,7 @@ static ri_channel_out_t *channel_accept(ri_conn_t *conn, const ri_wire_msg_t *ms
                            0 :
                            ri_min(out->tx.max_payload, ri_config.ib_eager_max) + 1;
     ucs_list_add_tail(&worker->channels.out, &out->list);
-    ++worker->num_channels;
+    ++worker->num_channel_ends;
     conn->channel = out;
     ri_trace(&worker->trace, RI_TRACE_CHANNEL_OPEN, conn->id, out->size);
     return out;
@@ -464,7 +464,7 @@ void ri_channel_life_end_out(ri_channel_out_t *out)
 
     ri_trace(&worker->trace, RI_TRACE_CHANNEL_CLOSE, conn->id, out->tx.pos);
     ucs_list_del(&out->list);
-    --worker->num_channels;
+    --worker->num_channel_ends;
     out->conn     = NULL;
     conn->channel = NULL;
     ucs_list_add_tail(&worker->channels.kept, &out->list);

@@ -433,7 +433,7 @@ static void control_conn_loses(ri_conn_t *conn)
 
 static void control_conn_lost(ri_conn_t *conn, ri_conn_t *by)
 {
-    ri_control_send(by, RI_WIRE_BYE, conn->remote_id, conn->lost_sn - 1);
+    ri_control_send(by, RI_WIRE_BYE, conn->remote_id, conn->end_sn - 1);
 }
 
 static void control_stream_breaks(ri_stream_t *stream)

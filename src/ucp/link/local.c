@@ -33,9 +33,9 @@ int ri_local_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *
         return 0; /* what is known of the peer stays */
     }
     local_end(&peer->local.lost_ep);
-    peer->local.ep     = ep;
-    peer->gone.found   = 0;
-    worker->gone.local = 1;
+    peer->local.ep      = ep;
+    peer->gone.is_ended = 0;
+    worker->gone.local  = 1;
     return 1;
 }
 
@@ -87,7 +87,7 @@ int ri_local_is_gone(const ri_peer_t *peer)
     if (ep != NULL) {
         return ep->plane->ops->check(ep) != UCS_OK;
     }
-    return peer->gone.found ||
+    return peer->gone.is_ended ||
            ((peer->local.process.host != 0) &&
             (ri_host_process_look(&peer->local.process) == RI_HOST_GONE));
 }
@@ -95,7 +95,7 @@ int ri_local_is_gone(const ri_peer_t *peer)
 int ri_local_is_known(const ri_peer_t *peer)
 {
     return (peer->local.ep != NULL) || (peer->local.lost_ep != NULL) ||
-           peer->gone.found || (peer->local.process.host != 0);
+           peer->gone.is_ended || (peer->local.process.host != 0);
 }
 
 void ri_local_fail(ri_worker_t *worker, ri_peer_t *peer)
@@ -104,8 +104,8 @@ void ri_local_fail(ri_worker_t *worker, ri_peer_t *peer)
         return;
     }
     ++worker->counters.planes_failed;
-    peer->gone.found = ri_local_is_gone(peer);
-    if (peer->gone.found) {
+    peer->gone.is_ended = ri_local_is_gone(peer);
+    if (peer->gone.is_ended) {
         ri_local_disconnect(peer);
     } else { /* it may end later */
         local_end(&peer->local.lost_ep);

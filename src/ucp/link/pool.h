@@ -38,7 +38,7 @@
  */
 typedef enum ri_pool_state {
     RI_POOL_FREE,    /* nobody: in pool->free */
-    RI_POOL_LENT,    /* the peer, which may read the message and gives the buffer back */
+    RI_POOL_LENT,    /* the peer, which may read the message and releases the buffer */
     RI_POOL_WRITING, /* the way, until the write has ended: answers of the peer are stale */
     RI_POOL_IN_STOCK, /* UCP, which is sending the message */
     RI_POOL_UNSENT, /* this library: in pool->unsent, until progress tries again to send */
@@ -60,7 +60,7 @@ typedef struct ri_pool_buffer {
     /* Of the message in it. */
     ri_worker_t *worker;
     ri_conn_t *conn;       /* that the message went by; NULL: the conn is gone */
-    uint64_t uid;          /* of the peer that may give the buffer back */
+    uint64_t uid;          /* of the peer that may release the buffer */
     size_t length;         /* of the message */
     uint8_t keyed;         /* the message goes through a network */
     uint32_t way;          /* if keyed: number of the way (ri_peer_way_t.number) */

@@ -2,21 +2,21 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The receiver gives pool buffers back.
+ * The receiver releases pool buffers.
  */
 #include "release.h"
 #include "control.h"
 #include "../core/module.h"
 #include "../../ucs/clock.h"
 
-/* Buffers to be given back are looked at after so many progress calls. */
+/* Buffers to be released are looked at after so many progress calls. */
 #define RELEASE_CALLS 256u
 
 /* Through a network a message of their own interrupts the sender: there they wait at least so long
  * for company. */
 double ri_release_time = 10e-3;
 
-/* A conn that does not go on cannot give anything back. It has been in use for that since the last
+/* A conn that does not go on cannot release anything. It has been in use for that since the last
  * flush, so there is room. */
 void ri_release_keep(ri_conn_t *conn)
 {
@@ -30,7 +30,7 @@ void ri_release_keep(ri_conn_t *conn)
     }
 }
 
-/* Take out what is to be given back to one conn of a peer, as much as fits one message.
+/* Take out what is to be released to one conn of a peer, as much as fits one message.
  * @return How much. */
 static unsigned release_collect(ri_peer_t *peer, uint32_t *ids, uint32_t *conn_id)
 {

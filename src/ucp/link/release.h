@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Pool buffers that the receiver gives back (RELEASE). A sender copies a message to its pool
+ * Pool buffers that the receiver releases (RELEASE). A sender copies a message to its pool
  * (pool.h); the receiver reads it there, and then owes the buffer. (protocol.md section 8)
  *
  * Nobody waits for a RELEASE but a close, so none need be sent at once: they ride on messages that
@@ -17,11 +17,11 @@
 
 #include "../core/worker.h"
 
-/** So many seconds what goes back through a network waits for company; tests change it. */
+/** So many seconds what is released through a network waits for company; tests change it. */
 extern double ri_release_time;
 
 /**
- * Give a buffer back: at once, or with others later.
+ * Release a buffer: at once, or with others later.
  *
  * @param stream   That its message came by; the peer may be gone afterwards.
  * @param id       Of the buffer, as the sender has said it.
@@ -29,7 +29,7 @@ extern double ri_release_time;
  */
 void ri_release_buffer(ri_stream_t *stream, uint32_t id, int at_once);
 
-/** Send all ids of buffers that wait to be given back, to all peers. Those for a peer without a
+/** Send all ids of buffers that wait to be released, to all peers. Those for a peer without a
  * usable conn are owed to it. Any peer may be gone afterwards. */
 void ri_release_flush_all(ri_worker_t *worker);
 
@@ -45,7 +45,7 @@ void ri_release_flush_conn(ri_conn_t *conn);
  * for another way (peer->release). Without a peer they are dropped. */
 void ri_release_keep(ri_conn_t *conn);
 
-/** Take out the id that the next message in the ring of @a conn gives back. @return The id of a
+/** Take out the id that the next message in the ring of @a conn releases. @return The id of a
  * buffer; 0: none waits. */
 static inline uint32_t ri_release_take(ri_conn_t *conn)
 {

@@ -218,8 +218,10 @@ static void ring_life_set_tx(ri_conn_t *conn, ri_ring_life_tx_t state)
 /* Tell of the first ring of a conn here, as its messages take the fast path, which says nothing. */
 static void ring_life_tell(ri_conn_t *conn)
 {
-    ri_tell_first(conn, RI_CONN_TOLD_RING, "up to ", conn->ring_limits.max, "ring",
-                  "the two are on one host");
+    if (!conn->told_ring) {
+        conn->told_ring = ri_tell_first(conn, "up to ", conn->ring_limits.max, "ring",
+                                        "the two are on one host");
+    }
 }
 
 void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg)

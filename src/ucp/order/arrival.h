@@ -10,12 +10,21 @@
 #include "../core/msg_kind.h"
 #include "../core/worker.h"
 
+/*
+ * What ri_arrival_t.req_id is, by the type of the message; 0 with all others:
+ *
+ *   EAGER_SYNC, FIRST  the sender's request, for SYNC_ACK; FIRST: 0 if it is not synchronous
+ *   RTS                the sender's request, for FIN, NACK, CTS or TARGET
+ *   POOL               the buffer of the sender's pool, for RELEASE or NACK
+ *   PLACED             the receive of this process that the sender has written
+ */
+
 /* A message as it arrives; what it points to is only there during the call. */
 struct ri_arrival {
     uint32_t sn;
     uint8_t wire_type; /* RI_WIRE_EAGER... */
     uint8_t kind;      /* ri_msg_kind_t */
-    uint32_t req_id; /* of a synchronous message or rendezvous; PLACED: of the receive */
+    uint32_t req_id;   /* see above */
     uint64_t tag;
     size_t length;
     const void *data;        /* COPY, AM_DATA; RTS: a checked ri_wire_rts_t */

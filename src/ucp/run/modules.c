@@ -11,7 +11,7 @@
  *                 whose callbacks may do anything. rtr_written last: it gives ways up, and ud_ends
  *                 speaks by them
  * worker_stops    channel before net_transfer: callbacks open no channel any more. net_transfer
- *                 before release: what was being read from pools is given back, too. planes last:
+ *                 before release: what was being read from pools is released, too. planes last:
  *                 what is sent before is by rings that nobody has left
  * worker_ends     flush first: it waits for conns only. ring before rndv_recv: a ring brings
  *                 nothing any more to receives that wait. match last: until then a callback may

@@ -41,7 +41,7 @@
 WORKER_IN_LINE(stock);
 WORKER_IN_LINE(rings_in);
 WORKER_IN_LINE(num_rings);
-WORKER_IN_LINE(num_channels);
+WORKER_IN_LINE(num_channel_ends);
 WORKER_IN_LINE(num_coops);
 WORKER_IN_LINE(num_transfers);
 WORKER_IN_LINE(linger);
@@ -161,7 +161,7 @@ static ri_noinline unsigned worker_progress_under_way(ri_worker_t *worker)
 {
     unsigned count = 0;
 
-    if (worker->num_channels > 0) {
+    if (worker->num_channel_ends > 0) {
         /* No reason to look for active messages less often: those overtake long writes */
         count += ri_channel_in_progress(worker);
     }

@@ -83,7 +83,7 @@ static inline int ri_worker_is_stock_due(ri_worker_t *worker)
  * stock. */
 static inline int ri_worker_is_busy(const ri_worker_t *worker)
 {
-    return ((worker->num_channels | worker->num_coops | worker->num_transfers |
+    return ((worker->num_channel_ends | worker->num_coops | worker->num_transfers |
              worker->linger | worker->attention) != 0) ||
            (worker->countdown <= 1);
 }

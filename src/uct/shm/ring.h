@@ -118,7 +118,7 @@ static_assert(RI_RING_STREAM_PART >= RI_RING_EIGHTH_MAX,
  * type (protocol.md, section 3, has the types' numbers and what their payload is):
  *
  *   type                  value              extra                           tag
- *   EAGER                 sequence number    pool buffer given back, or 0    of the message
+ *   EAGER                 sequence number    pool buffer released, or 0      of the message
  *   EAGER_SYNC, RTS, POOL sequence number    id of the send request          of the message
  *   PLACED                sequence number    id of the receive               of the message
  *   RTR                   id of the receive  id of the conn addressed        of the receive

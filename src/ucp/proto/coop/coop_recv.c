@@ -46,7 +46,7 @@ static void coop_free_recv(ri_coop_t *coop, int is_done)
     ri_coop_copy_free(coop);
 }
 
-/* A copy has ended. The slot is not to be used any more. What the sender has taken back before
+/* A copy has ended. The slot is not to be used any more. What the sender has withdrawn before
  * anything was copied it still has.
  * @return The receive's status, or UCS_INPROGRESS if the data has to come by another protocol. */
 static ucs_status_t coop_outcome(const ri_coop_t *coop, ri_coop_state_t state)

@@ -213,7 +213,7 @@ void ri_coop_send_give_up(ri_send_req_t *req)
     if (coop == NULL) {
         return;
     }
-    /* What is taken back the receiver reads, or asks for. */
+    /* What is withdrawn the receiver reads, or asks for. */
     if (coop->shelf_only || !ri_slot_withdraw(coop->slot)) {
         ri_coop_copy_fail(coop, 0, &dropped);
         if ((dropped > 0) || (ri_slot_done(coop->slot) < coop->total)) {

@@ -56,7 +56,7 @@ void ri_coop_send_give_up(ri_send_req_t *req);
  * @return Whether the receiver can get the message without the ring. */
 int ri_coop_send_outlives_loss(const ri_send_req_t *req);
 
-/** The ring of a conn is to be given up: take back the slots of messages of which nothing has been
+/** The ring of a conn is to be given up: withdraw the slots of messages of which nothing has been
  * claimed. The receiver reads those messages, or asks for them, without a slot. @return 1: no copy
  * needs the ring any more. 0: slots of copies that have begun are left, and the ring has to
  * stay. */

@@ -48,7 +48,7 @@ static inline int ri_pool_send_has_work(ri_worker_t *worker)
     return !ucs_list_is_empty(&worker->pool.unsent);
 }
 
-/** Sender: a peer has given buffers back. Ids that are not of buffers lent to the peer of @a uid
+/** Sender: a peer has released buffers. Ids that are not of buffers lent to the peer of @a uid
  * are counted and ignored. */
 void ri_pool_send_released(ri_worker_t *worker, uint64_t uid, const uint32_t *ids,
                            unsigned count);

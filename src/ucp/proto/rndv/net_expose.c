@@ -44,7 +44,7 @@ void ri_net_expose_close(ri_recv_req_t *recv)
     expose_release(recv);
 }
 
-void ri_net_expose_revoke(ri_recv_req_t *recv)
+void ri_net_expose_cut(ri_recv_req_t *recv)
 {
     ri_peer_t *peer = recv->rndv.stream->peer;
 

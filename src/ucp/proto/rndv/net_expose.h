@@ -26,6 +26,6 @@ void ri_net_expose_close(ri_recv_req_t *recv);
 /** The sender has not said that it is done: see to it that nothing is written any more, by the end
  * of this side's end of the way, with which all other transfers by it fail, too. The receive still
  * has its stream. recv->keys is NULL afterwards. */
-void ri_net_expose_revoke(ri_recv_req_t *recv);
+void ri_net_expose_cut(ri_recv_req_t *recv);
 
 #endif

@@ -72,7 +72,7 @@ int ri_rndv_receive(ri_stream_t *stream, ri_arrival_t *arrival, const void *payl
                     size_t length);
 
 /** Receiver: tell the sender that the data of an RTS or POOL is not needed any more: by FIN, or by
- * giving the pool buffer back, perhaps later. @a rts: only its flags matter, and only for a
+ * releasing the pool buffer, perhaps later. @a rts: only its flags matter, and only for a
  * POOL. */
 void ri_rndv_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t id,
                     const ri_wire_rts_t *rts);

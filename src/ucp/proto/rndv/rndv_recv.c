@@ -59,7 +59,7 @@ ucs_status_t ri_rndv_recv_wait(ri_recv_req_t *recv, ri_stream_t *stream)
 void ri_rndv_recv_forget(ri_recv_req_t *recv)
 {
     if (recv->keys != NULL) {
-        ri_net_expose_revoke(recv);
+        ri_net_expose_cut(recv);
     }
     if (recv->rndv.written == RI_RECV_BY_TARGET) {
         ri_ud_run_leave(recv);

@@ -379,7 +379,7 @@ void ri_rtr_send_net_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg)
 }
 
 /* @return Whether an RTR is not used and never will be. */
-static int rtr_send_net_revoke(ri_ring_grant_t *grant, uint32_t generation)
+static int rtr_send_net_withdraw(ri_ring_grant_t *grant, uint32_t generation)
 {
     return ri_rtr_note(grant, generation, RI_RING_GRANT_FREE) ||
            ri_ring_grant_change(grant, generation, RI_RING_GRANT_FREE) ||
@@ -447,17 +447,17 @@ void ri_rtr_send_net_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
                          .generation = msg->generation,
                          .entry      = msg->entry};
     ri_rtr_words_t *words;
-    int revoked;
+    int withdrawn;
 
     if (!ri_wire_uid_is_valid(msg->uid) || (peer == NULL) ||
         ((conn != NULL) && (conn->peer != peer))) {
         ++worker->counters.rx_stale;
         return;
     }
-    words   = rtr_send_net_words(peer, conn, msg->id);
-    revoked = (words == NULL) ||
-              rtr_send_net_revoke(&words->word[msg->entry], msg->generation);
-    ans.flags = revoked ? 0 : RI_WIRE_REVOKED_USED;
+    words     = rtr_send_net_words(peer, conn, msg->id);
+    withdrawn = (words == NULL) ||
+                rtr_send_net_withdraw(&words->word[msg->entry], msg->generation);
+    ans.flags = withdrawn ? 0 : RI_WIRE_REVOKED_USED;
     ri_control_send_message(peer, &ans);
 }
 

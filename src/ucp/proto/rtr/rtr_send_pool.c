@@ -35,7 +35,7 @@ typedef struct rtr_send_pool_write {
     ri_pool_buffer_t *buffer;
 } rtr_send_pool_write_t;
 
-/* The write of a buffer has failed. @return UCS_OK, or an error: the buffer is given back, or, if
+/* The write of a buffer has failed. @return UCS_OK, or an error: the buffer is free, or, if
  * that may be tried again, as it was. */
 static ucs_status_t rtr_send_pool_send_again(ri_pool_buffer_t *buffer)
 {

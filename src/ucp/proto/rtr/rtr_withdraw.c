@@ -55,7 +55,7 @@ static int withdraw_take_ud(ri_recv_req_t *recv)
 
     if ((op == NULL) ||
         (op->super.ended ? (op->super.op.status == UCS_OK) || op->super.ud.heard :
-                           !op->super.ops->revoke(&op->super.ud))) {
+                           !op->super.ops->withdraw(&op->super.ud))) {
         return 0;
     }
     ri_trace(&recv->super.worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);

@@ -59,12 +59,12 @@ static int queue_take_stalled(ri_ud_plane_t *plane)
 }
 
 /* Withdraw an offer that nobody has used. @return Whether there was one. */
-static int queue_revoke_offer(ri_ud_plane_t *plane)
+static int queue_withdraw_offer(ri_ud_plane_t *plane)
 {
     ri_ud_recv_t *recv, *tmp;
 
     ucs_list_for_each_safe(recv, tmp, &plane->active, super.list) {
-        if (recv->is_offer && ri_ud_recv_revoke(recv->super.op)) {
+        if (recv->is_offer && ri_ud_recv_withdraw(recv->super.op)) {
             ++plane->counters.ud_revoked;
             return 1;
         }
@@ -95,7 +95,7 @@ void ri_ud_queue_serve(ri_ud_plane_t *plane)
     while (!ucs_list_is_empty(&plane->waiting)) {
         qp = ri_ud_pool_take(&plane->pool);
         if (qp == NULL) {
-            if (queue_revoke_offer(plane) || queue_take_stalled(plane)) {
+            if (queue_withdraw_offer(plane) || queue_take_stalled(plane)) {
                 continue;
             }
             if (plane->pool.count == 0) {

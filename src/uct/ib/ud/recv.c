@@ -245,7 +245,7 @@ void ri_ud_recv_time(ri_ud_plane_t *plane)
     }
 }
 
-int ri_ud_recv_revoke(ri_ud_op_t *op)
+int ri_ud_recv_withdraw(ri_ud_op_t *op)
 {
     ri_ud_recv_t *recv = ri_container_of((ri_ud_transfer_t *)op->transfer, ri_ud_recv_t,
                                          super);

@@ -43,7 +43,7 @@ typedef struct ri_ud_op {
     /* Of a receive: there is a queue pair now. */
     void (*ready)(struct ri_ud_op *op, const ri_ud_target_t *target);
 
-    /* OK. CANCELED: by either side, or the offer was revoked. UNREACHABLE: there was no
+    /* OK. CANCELED: by either side, or the offer was withdrawn. UNREACHABLE: there was no
      * answer, or no end of losses, or the way or the plane has failed or ended. INVALID_ADDR: the
      * device cannot use the memory. IO_ERROR: the completion queue of a receive has failed.
      * NO_RESOURCE: a receive waited for a queue pair, and there is none any more. NO_MEMORY: there
@@ -102,7 +102,7 @@ typedef struct ri_ud_ops {
 
     /** Cancel an offer whose sender was not heard of. @return 1: it has ended, and its sender
      * was not heard of. 0: its sender has begun, and it goes on or has ended. */
-    int (*revoke)(ri_ud_op_t *op);
+    int (*withdraw)(ri_ud_op_t *op);
 
     /** The sender of an offer has said that it begins: the offer keeps its queue pair. */
     void (*claim)(ri_ud_op_t *op);

@@ -104,8 +104,8 @@ protected:
         double interval  = ri_gone_interval;
         size_t under_way = m_b_rdma->under_way();
 
-        ri_gone_interval           = 0;
-        stream()->peer->gone.found = 1;
+        ri_gone_interval              = 0;
+        stream()->peer->gone.is_ended = 1;
         for (int look = 0; look < 2; ++look) {
             EXPECT_EQ(under_way, m_b_rdma->under_way());
             ri_gone_check(m_b->worker());

@@ -42,7 +42,7 @@ public:
     unsigned reminded  = 0;
     std::vector<uint32_t> unheard_numbers;
     bool silent        = false; /* nothing has been heard of what is sent, with holds */
-    unsigned revoked   = 0;     /* offers that gave way */
+    unsigned withdrawn = 0;     /* offers that gave way */
     unsigned forgotten = 0;
 
     /* Transfers that have a queue pair here */
@@ -307,7 +307,7 @@ private:
             if (waits && (num_active() >= qps) && t.is_offer && !t.heard &&
                 (t.status == UCS_INPROGRESS)) {
                 end_now(t, UCS_ERR_CANCELED);
-                ++revoked;
+                ++withdrawn;
             }
         }
     }

@@ -160,7 +160,7 @@ TEST_F(test_channel_life, malformed_record)
     pump();
     EXPECT_EQ(1u, m_b->counters().rx_malformed);
     EXPECT_TRUE(ucs_list_is_empty(&m_b->worker()->streams));
-    EXPECT_EQ(0u, m_b->worker()->num_channels);
+    EXPECT_EQ(0u, m_b->worker()->num_channel_ends);
     EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_conn->status);
     EXPECT_EQ(nullptr, out());
     check_idle();

@@ -87,11 +87,11 @@ TEST_F(test_lost_number, later_fails)
 {
     connect_planes();
     rndv_memory from(CONTIG, LONG);
-    rndv_ptr s1      = send(from, 5);
-    uint32_t lost_sn = ++m_conn->tx_sn;
-    rndv_ptr s2      = send(from, 5);
+    rndv_ptr s1     = send(from, 5);
+    uint32_t end_sn = ++m_conn->tx_sn;
+    rndv_ptr s2     = send(from, 5);
 
-    ri_conn_lose(m_conn, lost_sn, UCS_ERR_NO_MEMORY);
+    ri_conn_lose(m_conn, end_sn, UCS_ERR_NO_MEMORY);
     EXPECT_FALSE(s1->done);
     ASSERT_TRUE(s2->done);
     EXPECT_EQ(UCS_ERR_NO_MEMORY, s2->status);
@@ -119,7 +119,7 @@ TEST_F(test_lost_number, behind_what_waits_for_the_ring)
     sends.push_back(send(from, 5));
     EXPECT_EQ((unsigned)RI_WIRE_RTS, sends.back()->req()->wire_type);
     lose();
-    EXPECT_EQ(first, m_conn->lost_sn);
+    EXPECT_EQ(first, m_conn->end_sn);
     for (rndv_ptr &s : sends) {
         EXPECT_TRUE(s->done);
     }

@@ -81,7 +81,7 @@ TEST_F(test_settle, ends)
 
 TEST_F(test_settle, gone)
 {
-    m_peer->gone.found = 1;
+    m_peer->gone.is_ended = 1;
     EXPECT_EQ(101u, settle(100)) << "it may have ended by the next look";
     settle(FOR_EVER, false);
     EXPECT_EQ(0u, log());
@@ -123,9 +123,9 @@ TEST_F(test_settle, stopped_on_a_machine_with_other_work)
 
 TEST_F(test_settle, gone_on_a_machine_with_other_work)
 {
-    m_clock.step       = 0.005;
-    m_peer->gone.found = 1;
-    double start       = m_clock.now;
+    m_clock.step          = 0.005;
+    m_peer->gone.is_ended = 1;
+    double start          = m_clock.now;
     settle(FOR_EVER, false);
     EXPECT_GT(0.1, m_clock.now - start);
     EXPECT_EQ(0u, log());

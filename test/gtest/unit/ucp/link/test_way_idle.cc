@@ -291,11 +291,11 @@ TEST_F(test_way_idle, room_at_the_cost_of_who_cannot_be_asked)
     exchange(4);
     EXPECT_TRUE(is_connected());
 
-    b_peer()->way.used   = 0;
-    b_peer()->gone.found = 1;
+    b_peer()->way.used      = 0;
+    b_peer()->gone.is_ended = 1;
     ri_way_make_room(m_b->worker());
     EXPECT_EQ(0u, m_b_rdma->ends()) << "nobody is there to use it";
-    b_peer()->gone.found = 0;
+    b_peer()->gone.is_ended = 0;
     exchange(5);
     exchange(6);
     exchange(7);

@@ -90,8 +90,8 @@ protected:
         EXPECT_EQ(0u, worker->rtr.num_entries);
         EXPECT_EQ(0u, worker->rtr.num_revoking);
         EXPECT_TRUE(ucs_list_is_empty(&worker->rtr.stalled_self));
-        EXPECT_EQ(pooled(*m_a) + m_a->worker()->num_channels, m_a_rdma->keys());
-        EXPECT_EQ(pooled(*m_b) + worker->num_channels, m_b_rdma->keys());
+        EXPECT_EQ(pooled(*m_a) + m_a->worker()->num_channel_ends, m_a_rdma->keys());
+        EXPECT_EQ(pooled(*m_b) + worker->num_channel_ends, m_b_rdma->keys());
     }
 
     std::unique_ptr<rdma> m_a_rdma, m_b_rdma;

@@ -307,7 +307,7 @@ TEST_F(test_rtr_ud, pressure)
     send_ptr to_it = send(LARGE, TAG + 1);
     pump();
     check(other, to_it);
-    EXPECT_EQ(1u, m_b_ud->revoked);
+    EXPECT_EQ(1u, m_b_ud->withdrawn);
     EXPECT_EQ(1u, m_b->counters().rtr_revoked_ud);
     EXPECT_EQ(2u, m_b_ud->num_active()) << "its turn has come again";
     for (unsigned i = 0; i < 64; ++i) {
@@ -386,7 +386,7 @@ TEST_F(test_rtr_ud, claimed)
     recv_ptr other = post(LARGE, TAG + 1);
     send_ptr to_it = send(LARGE, TAG + 1);
     pump();
-    EXPECT_EQ(0u, m_b_ud->revoked);
+    EXPECT_EQ(0u, m_b_ud->withdrawn);
     EXPECT_FALSE(r->done || other->done);
     m_a_ud->holds = false;
     pump();

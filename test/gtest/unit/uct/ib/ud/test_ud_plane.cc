@@ -183,8 +183,8 @@ TEST_F(test_ud_plane, offer_is_taken_back)
         const ri_ud_ops_t *ops = ri_plane_ud.ud;
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1], true));
-        ASSERT_EQ(1, ops->revoke(&x.recv.super));
-        ASSERT_EQ(1, ops->revoke(&x.recv.super));
+        ASSERT_EQ(1, ops->withdraw(&x.recv.super));
+        ASSERT_EQ(1, ops->withdraw(&x.recv.super));
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
         wait(t.list, [&]() { return x.ended(); });
         EXPECT_EQ(UCS_ERR_CANCELED, x.recv.status);
@@ -199,7 +199,7 @@ TEST_F(test_ud_plane, offer_is_taken_back)
         ASSERT_EQ(UCS_OK, y.start_recv(t.a_c.ep[1], true));
         ASSERT_EQ(UCS_INPROGRESS, y.start_send(t.a_c.ep[0], y.recv.target));
         wait_sent(t.a(), posted + 1);
-        EXPECT_EQ(0, ops->revoke(&y.recv.super));
+        EXPECT_EQ(0, ops->withdraw(&y.recv.super));
         wait(t.list, [&]() { return y.ended(); });
         EXPECT_TRUE(y.is_received());
     });
