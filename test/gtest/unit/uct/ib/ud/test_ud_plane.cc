@@ -215,7 +215,7 @@ TEST_F(test_ud_plane, offer_is_heard)
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
         wait(t.list, [&]() { return t.c().counters()->ud_received > 0; });
         if (x.recv.ends == 0) {
-            EXPECT_EQ(0, ri_plane_ud.ud->revoke(&x.recv.super));
+            EXPECT_EQ(0, ri_plane_ud.ud->withdraw(&x.recv.super));
             ri_ud_cancel(&x.recv.super);
             wait(t.list, [&]() { return x.ended(); });
             EXPECT_EQ(1, x.recv.super.heard);

@@ -174,7 +174,7 @@ private:
                         (op.status == UCS_ERR_CANCELED))
                     << op.status;
         } else if (op.ends == 0) {
-            if (!c.plan.is_offer || !ri_plane_ud.ud->revoke(&op.super)) {
+            if (!c.plan.is_offer || !ri_plane_ud.ud->withdraw(&op.super)) {
                 ri_plane_ud.ud->cancel(&op.super);
             }
             wait({&node}, [&]() { return op.ends > 0; });
