@@ -16,11 +16,12 @@
  * to copy so many bytes. */
 #define RI_ACTIVITY_POLL_BYTES 16384
 
-/* An application whose progress comes within so many microseconds of its latest send has nothing
- * else to do. */
+/* An application that calls progress within so many microseconds of a send that has found no room
+ * has nothing else to do. */
 #define RI_ACTIVITY_PROMPT_US 20
 
-/* After so many times in a row in which progress came soon, it is expected to come soon again. */
+/* Progress is expected to come soon after such a send when it did so many times in a row. The count
+ * is ri_worker_full_t.times. */
 #define RI_ACTIVITY_PROMPT_TIMES 3
 
 /** A long message of this process has been received: note when. */

@@ -10,20 +10,21 @@
 
 #include <stdint.h>
 
-/* What time in the library was spent for. */
+/* What the time of a call in the library was spent for. */
 typedef enum ri_call {
     RI_CALL_SEND,
-    RI_CALL_RECV, /* and probes */
+    RI_CALL_RECV, /* receives and probes */
     RI_CALL_WORK, /* progress that did something */
     RI_CALL_IDLE, /* progress that did nothing */
     RI_CALL_COUNT
 } ri_call_t;
 
-/* The calls of one worker. Those that callbacks make belong to the call that they run in. */
+/* The calls of one worker, kept by ri_worker_enter() and ri_worker_leave(). Calls that a callback
+ * makes belong to the call that it runs in. */
 typedef struct ri_calls {
-    int depth;      /* of calls that have not returned */
-    uint64_t start; /* of the outermost call */
-    uint64_t ticks[RI_CALL_COUNT];
+    int depth;                     /* number of calls that have not returned */
+    uint64_t start;                /* ri_ticks() when the outermost call began */
+    uint64_t ticks[RI_CALL_COUNT]; /* ri_ticks() spent so far, by kind of call */
 } ri_calls_t;
 
 #endif

@@ -9,7 +9,10 @@
 
 #include "config_value.h"
 
+/* All variables, in the order in which they are printed. */
 extern const ri_config_field_t ri_config_fields[];
+
+/* Number of entries of ri_config_fields. */
 extern const size_t ri_config_num_fields;
 
 #endif

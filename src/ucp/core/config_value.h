@@ -22,33 +22,37 @@ typedef enum ri_config_type {
     RI_CONFIG_BOOL,    /* int: 0 or 1 */
     RI_CONFIG_TERNARY, /* int: UCS_NO, UCS_YES, UCS_AUTO */
     RI_CONFIG_NAME,    /* int: index among the names */
-    RI_CONFIG_HEX,     /* char *, checked */
+    RI_CONFIG_HEX,     /* char *: a hexadecimal number, or auto */
     RI_CONFIG_OUTPUT,  /* char *: where something is printed */
     RI_CONFIG_REPORT,  /* char *: y, n, or json: and the name of a file */
     RI_CONFIG_TRACE,   /* char *: y, n, or the name of a file */
     RI_CONFIG_TEXT     /* char *: anything */
 } ri_config_type_t;
 
-/* Words and forms beside plain values. */
+/* What a variable takes beside plain values, and what plain values it does not take. */
 enum {
-    RI_CONFIG_AUTO = 1 << 0, /* SIZE: UCS_MEMUNITS_AUTO, NUMBER: UCS_ULUNITS_AUTO, HEX */
-    RI_CONFIG_INF =
-            1 << 1, /* SIZE: UCS_MEMUNITS_INF, the largest of COUNT and NUMBER, TIME */
+    /* "auto", by type: SIZE: UCS_MEMUNITS_AUTO, NUMBER: UCS_ULUNITS_AUTO, HEX: the text */
+    RI_CONFIG_AUTO = 1 << 0,
+    /* "inf", by type: SIZE: UCS_MEMUNITS_INF, COUNT: UINT_MAX, NUMBER: UCS_ULUNITS_INF, TIME:
+     * INFINITY */
+    RI_CONFIG_INF      = 1 << 1,
     RI_CONFIG_POWER    = 1 << 2, /* SIZE: powers of two only */
     RI_CONFIG_POSITIVE = 1 << 3, /* TIME: not 0 */
     RI_CONFIG_MEASURED = 1 << 4  /* SIZE: auto follows from costs that are measured */
 };
 
+/* One variable: an entry of ri_config_fields (config_table.h). */
 typedef struct ri_config_field {
-    const char *name; /* behind the prefix */
-    ri_config_type_t type;
-    const char *dfl;
-    size_t offset; /* in ri_config_t */
-    const char *doc;
-    unsigned flags; /* RI_CONFIG_AUTO and so on */
-    uint64_t min;   /* of SIZE, COUNT, NUMBER and HEX */
-    uint64_t max;   /* of SIZE, COUNT, NUMBER and HEX; 0: what the type can hold */
-    const char *const *names; /* NAME: the last one is NULL */
+    const char *name;      /* without the prefix UCXRI_ */
+    ri_config_type_t type; /* what it takes, and the type of its member */
+    const char *dfl;       /* the default, as a text that can be read */
+    size_t offset;         /* of its member in ri_config_t */
+    const char *doc;       /* help text, of several lines */
+    unsigned flags;        /* RI_CONFIG_AUTO and so on */
+    uint64_t min;          /* the least value, of SIZE, COUNT, NUMBER and HEX */
+    /* the largest value, of SIZE, COUNT, NUMBER and HEX; 0: what the type can hold */
+    uint64_t max;
+    const char *const *names; /* of NAME: the names of the values, and NULL */
 } ri_config_field_t;
 
 /* The longest text of a value, or of what is accepted, with its end. */
@@ -57,14 +61,14 @@ typedef struct ri_config_field {
 /**
  * Read a value.
  *
- * @param member  Set if the value is good. Texts are pointers to @a value itself, which has to
- *                outlive them.
+ * @param member  The variable's member of ri_config_t. It is set if the value is good. A text is a
+ *                pointer to @a value itself, which has to outlive it.
  *
  * @return Whether it is good. No warning is given.
  */
 int ri_config_value_read(const ri_config_field_t *field, const char *value, void *member);
 
-/** @return Whether the member is a pointer to the text of the value. */
+/** @return Whether the member of a variable is a pointer to the text of its value. */
 static inline int ri_config_value_is_text(const ri_config_field_t *field)
 {
     return (field->type == RI_CONFIG_HEX) || (field->type == RI_CONFIG_OUTPUT) ||
@@ -75,14 +79,16 @@ static inline int ri_config_value_is_text(const ri_config_field_t *field)
 /* What is in front of the file name in a RI_CONFIG_REPORT. */
 #define RI_CONFIG_REPORT_JSON "json:"
 
-/** @return The name of the file in the value of a RI_CONFIG_REPORT, or NULL if it is y or n.
+/** @return The name of the file in the value of a RI_CONFIG_REPORT, which points into @a value;
+ *         NULL if the value names no file.
  * @param is_on  Set to whether there is to be a report. */
 const char *ri_config_value_report(const char *value, int *is_on);
 
 /* What tells the name of a file from another word, in a RI_CONFIG_TRACE. */
 #define RI_CONFIG_TRACE_FILE "./%"
 
-/** @return The name of the file in the value of a RI_CONFIG_TRACE, or NULL if it is y or n.
+/** @return The name of the file in the value of a RI_CONFIG_TRACE, which is @a value itself; NULL
+ *         if the value names no file.
  * @param is_on  Set to whether there is to be a trace in memory. */
 const char *ri_config_value_trace(const char *value, int *is_on);
 
@@ -91,8 +97,8 @@ const char *ri_config_value_trace(const char *value, int *is_on);
 void ri_config_value_print(const ri_config_field_t *field, const void *member, char *text,
                            size_t max);
 
-/** Describe what a variable takes: "y or n", "a size in bytes, as 4096, 8k or 1m, auto". What
- * does not fit the @a max bytes of @a text, with its end, is cut off. */
+/** Describe what a variable takes, as "y or n", or "a size in bytes, such as 4096, 8k or 1m, or
+ * auto". What does not fit the @a max bytes of @a text, with its end, is cut off. */
 void ri_config_value_describe(const ri_config_field_t *field, char *text, size_t max);
 
 #endif

@@ -31,8 +31,8 @@ void ri_conn_update_fast(ri_conn_t *conn);
  */
 int ri_conn_may_become(uint32_t from, uint32_t to, int works);
 
-/** Change the flags of RI_CONN_LIFE of a conn, as allowed there.
- * @param life  Those that are set from now on; other flags in it do not matter. */
+/** Change the flags of RI_CONN_LIFE of a conn, in a way that the comment of RI_CONN_LIFE allows.
+ * @param life  The flags of RI_CONN_LIFE that are set from now on; others in it do not matter. */
 static inline void ri_conn_set_life(ri_conn_t *conn, uint32_t life)
 {
     assert(ri_conn_may_become(conn->flags & RI_CONN_LIFE, life & RI_CONN_LIFE,
@@ -40,7 +40,7 @@ static inline void ri_conn_set_life(ri_conn_t *conn, uint32_t life)
     conn->flags = (conn->flags & ~(uint32_t)RI_CONN_LIFE) | (life & RI_CONN_LIFE);
 }
 
-/* All endpoints of all workers of this process. */
+/* The conns of all workers of this process, by their endpoint. It has a lock of its own. */
 extern ri_map_t ri_conn_map;
 
 /** @return Whether what was sent on a conn is still received, and answered: it works, or has failed
@@ -63,7 +63,8 @@ static inline ucp_ep_h ri_conn_ep(const ri_conn_t *conn)
     return (other != NULL) ? other->ep : NULL;
 }
 
-/** @return The conn of an endpoint, or NULL if this library does not serve it. */
+/** @return The conn of an endpoint, or NULL if this library does not serve it. The worker need not
+ * be locked: the application must not close the endpoint meanwhile. */
 static inline ri_conn_t *ri_conn_find(ucp_ep_h ep)
 {
     return (ri_conn_t *)ri_map_get_ptr(&ri_conn_map, ep);
@@ -106,8 +107,8 @@ ucs_status_t ri_conn_set_peer(ri_conn_t *conn, const ri_wire_worker_t *remote);
  * time-out (@ref ri_conn_check_timeouts). It is not in a list of worker->asking. */
 void ri_conn_start_timeout(ri_conn_t *conn);
 
-/** The peer has answered, or none is waited for any more: it is not to ask either. The conn need
- * not be in a list of worker->asking. */
+/** The peer has answered, or its answer is not waited for any more: take the conn out of the list
+ * of worker->asking that it is in, so that it neither times out nor asks. It need not be in one. */
 void ri_conn_stop_timeout(ri_conn_t *conn);
 
 #endif

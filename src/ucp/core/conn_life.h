@@ -11,13 +11,16 @@
 #include "worker_types.h"
 
 /**
- * Make the conn of a new endpoint, or find the one that an earlier reply made. One that stock's
- * re-use of memory has left behind is destroyed first, which calls back.
+ * Make the conn of a new endpoint, or find the one that was made when stock made the endpoint for a
+ * reply. A conn of an earlier endpoint at the same address, which stock has freed without a word,
+ * is destroyed first, which calls back.
  *
  * @param remote          What is known of the remote worker; a uid of 0: nothing.
  * @param address_status  What ri_wire_address_parse said of the peer's address: with
  *                        UCS_ERR_NO_ELEM or UCS_ERR_UNSUPPORTED tag sends fail.
  * @param flags           RI_CONN_*; set in a conn that is found, too.
+ * @param conn_p          Set to the conn with UCS_OK only. A conn that is found may have no peer,
+ *                        for want of memory.
  *
  * @return UCS_OK, UCS_ERR_NO_MEMORY, or UCS_ERR_EXCEEDS_LIMIT if there is no id. After an error
  *         there is no conn; the endpoint stays the caller's in any case.
@@ -54,8 +57,8 @@ void ri_conn_lose(ri_conn_t *conn, uint32_t sn, ucs_status_t status);
 void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status);
 
 /** Fail conns that have waited for an answer longer than CONNECT_TIMEOUT, with
- * UCS_ERR_UNREACHABLE, and report why. Time in which progress is not called hardly counts. Calls
- * back; any conn may be gone afterwards. */
+ * UCS_ERR_UNREACHABLE, and report why. Time in which progress is not called hardly counts. The
+ * application's error handler is not called. Calls back; any conn may be gone afterwards. */
 void ri_conn_check_timeouts(ri_worker_t *worker);
 
 /** @return Whether there is something for @ref ri_conn_check_timeouts. */

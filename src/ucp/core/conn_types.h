@@ -13,6 +13,7 @@
 #include "../../uct/api/plane.h"
 #include "../../uct/shm/shelf.h"
 
+/* Flags of a conn (ri_conn_t.flags). */
 enum {
     RI_CONN_SELF    = 1 << 0, /* leads to the own worker, and the processor may copy.
                                    (With other memory than the host's, the own worker is
@@ -41,7 +42,7 @@ enum {
     RI_CONN_PLANE_REFUSED = 1 << 18, /* the peer cannot read, as it has said */
     RI_CONN_WAY_ASKED = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
     RI_CONN_WAY       = 1 << 20, /* both sides have connected a way through a network */
-    RI_CONN_LONG      = 1 << 21, /* has sent a long message */
+    RI_CONN_LONG      = 1 << 21, /* has sent a message above EAGER_THRESH */
     RI_CONN_PLANE_TOLD =
             1 << 22, /* PLANE_REQ has told the peer that this process can write */
     RI_CONN_CLOSING_TOLD = 1 << 23, /* CLOSING was said, or nobody is there to hear it */
@@ -77,7 +78,7 @@ enum {
  *
  *   status   LOST   what was sent
  *   UCS_OK   no     is received, and more may be sent
- *   error    yes    is received up to end_sn
+ *   error    yes    is received up to the number before end_sn
  *   error    no     is not waited for any more
  */
 #define RI_CONN_LIFE (RI_CONN_CLOSING | RI_CONN_LEFT | RI_CONN_LOST | RI_CONN_BYE)
@@ -95,10 +96,10 @@ struct ri_conn {
     ri_peer_t *peer;    /* NULL while the remote worker is not known */
     ri_ring_tx_t *ring; /* NULL: none */
 
-    /* Requests for a ring (link/ring_life.h). */
+    /* How often the receiver was asked for a ring (ri_ring_life_ask()). */
     struct {
-        unsigned count; /* since the latest ring was there */
-        unsigned left;  /* requests to go until the peer is really asked once more */
+        unsigned count; /* messages RING_REQ since the latest ring was there */
+        unsigned left;  /* calls to go until the next RING_REQ is sent */
     } ring_asks;
 
     ri_channel_out_t *channel; /* through a network; NULL: none */
@@ -110,19 +111,21 @@ struct ri_conn {
 
     /* Longest payloads that go through the ring (link/ring_life.h). */
     struct {
-        size_t max;    /* of any data; waits for room if need be */
+        size_t max;    /* of any data; it waits for room if need be */
         size_t contig; /* of contiguous data that goes there rather than by a plane */
-        size_t contig_quick; /* the same while the ring is quick; 0: as contig */
+        /* of contiguous data, while the ring is quick (quick.h); 0: contig holds then, too */
+        size_t contig_quick;
     } ring_limits;
 
     /* RI_CONN_*; those of RI_CONN_LIFE are changed by ri_conn_set_life() */
     uint32_t flags;
-    uint32_t tx_sn;  /* of the latest message; the first is 1 */
-    uint64_t tx_tag; /* of the latest message */
-    /* rows of messages (tag/send_fast.c): worker->rings.clock when the fast path last sent by the
-     * ring */
+    uint32_t tx_sn;  /* number of the latest message; the first one has 1 */
+    uint64_t tx_tag; /* tag of the latest message */
+    /* worker->rings.clock when the fast path last sent by the ring, so that rows of messages are
+     * seen (tag/send_fast.c) */
     uint64_t tx_clock;
-    uint64_t tx_ticks; /* when it last sent a message that may go in parts */
+    /* ri_ticks() when the fast path last sent a message that may go in parts */
+    uint64_t tx_ticks;
 
     /* A buffer of the peer's pool that the next message in the ring releases. */
     struct {
@@ -171,18 +174,19 @@ struct ri_conn {
 
     /* One-sided operations of the application (core/rma_order.h). */
     struct {
-        uint32_t count; /* operations that were started */
+        uint32_t count; /* operations that stock was asked for, modulo 2^32 */
         int unknown;    /* with BEHIND_RMA: the end of an operation is not seen */
         /* number of the latest operation that changes the target, of worker->rma.seq */
         uint64_t put;
         uint64_t flushed; /* of worker->rma.seq: all up to here are carried out */
         ucs_list_link_t ops[RI_RMA_KINDS]; /* operations that have not ended here */
         ucs_list_link_t behind_link;       /* in worker->rma.behind; self-linked if not */
-        /* POSTED: puts by mail that may not be over (rma/posts.h) */
-        struct ri_reach
-                *reach; /* the way that they were posted by; kept; NULL: none yet */
-        unsigned age;   /* calls of progress since the first of them */
-        ucs_list_link_t posted_link; /* in worker->rma.posted */
+        /* by which puts were posted as mail (rma/posts.h); it is held until the conn is closed;
+         * NULL: none was */
+        struct ri_reach *reach;
+        /* with POSTED: looks of progress since the first put that may not be over */
+        unsigned age;
+        ucs_list_link_t posted_link; /* in worker->rma.posted, with POSTED only */
     } rma;
 
     uint32_t serial; /* among all conns that the worker ever had */

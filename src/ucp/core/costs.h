@@ -20,14 +20,15 @@
 
 #include "../../uct/api/plane.h"
 
+/* What was measured, or assumed. */
 typedef struct ri_costs {
     double copy_rate;      /* of memcpy within the caches */
     ri_plane_cost_t plane; /* of a read by the data plane of this host */
-    double line;           /* until a cache line is here that another core has written */
-    double line_ticks;     /* the same by ri_ticks(); 0: not measured */
-    double clock_ticks;    /* of two reads of that clock in a row; 0: not measured */
-    int plane_measured;    /* 0: assumed */
-    int line_measured;     /* 0: assumed */
+    double line;       /* time until a cache line is here that another core has written */
+    double line_ticks; /* `line` in ticks (ucs/clock.h); 0: not measured */
+    double clock_ticks; /* ticks between two reads of the clock in a row; 0: not measured */
+    int plane_measured; /* whether `plane` was measured; 0: it is assumed */
+    int line_measured;  /* whether `line` was measured; 0: it is assumed */
 } ri_costs_t;
 
 /* The costs of this process: measured before @ref ri_config is complete. */
@@ -47,8 +48,9 @@ extern ri_costs_t ri_costs;
 #define RI_COSTS_LINE_MIN 50.0
 #define RI_COSTS_LINE_MAX 400.0
 
-/* Between these the thresholds lie; all are powers of two. Stock sends up to 8 KB eagerly, and
- * there are programs whose sends have to be complete before their receives are posted. */
+/* The least and the largest value of each threshold, all powers of two. Stock sends up to 8 KB
+ * eagerly, and there are programs whose sends have to be complete before their receives are
+ * posted. */
 #define RI_COSTS_EAGER_MIN  (8ul << 10)
 #define RI_COSTS_EAGER_MAX  (64ul << 10)
 #define RI_COSTS_HYBRID_MIN (16ul << 10)
@@ -68,12 +70,14 @@ void ri_costs_measure(ri_costs_t *costs, const ri_plane_ops_t *plane);
  * from RI_COSTS_EAGER_MIN to RI_COSTS_EAGER_MAX. */
 size_t ri_costs_eager_thresh(const ri_costs_t *costs);
 
-/** As ri_costs_eager_thresh(), for messages that are long enough for a ring to carry them faster.
- * @return At least ri_costs_eager_thresh(). */
+/** @return Up to which length two copies through the ring beat one by the plane, where a ring
+ * carries longer messages faster than short ones: a power of two from RI_COSTS_EAGER_MIN to
+ * RI_COSTS_EAGER_MAX, not below ri_costs_eager_thresh(). */
 size_t ri_costs_ring_thresh(const ri_costs_t *costs);
 
-/** @return From how many bytes a ns on, written to a ring, two copies through it beat the plane at
- * any length, also where both sides copy by that (the cooperative copy). */
+/** @return How many bytes a sender has to write to a ring in a nanosecond so that two copies
+ * through it beat the plane at any length, even where both sides copy by the plane (the cooperative
+ * copy). */
 double ri_costs_quick_rate(const ri_costs_t *costs);
 
 /** @return How many ticks (ucs/clock.h) a nanosecond has; 0: it is not known. */
@@ -82,8 +86,8 @@ static inline double ri_costs_ticks(const ri_costs_t *costs)
     return costs->line_ticks / costs->line;
 }
 
-/** @return How many ticks (ucs/clock.h) a copy by the plane takes; 0: it is not known what a tick
- * is. */
+/** @return How many ticks (ucs/clock.h) a copy of @a length bytes by the plane takes; 0: it is not
+ * known how long a tick is. */
 double ri_costs_plane_ticks(const ri_costs_t *costs, size_t length);
 
 /** @return Up to which length a copy beats waiting for the receiver: a power of two from

@@ -25,7 +25,7 @@
 #include "../../uct/api/plane.h"
 #include "../../uct/ib/ud/transfer.h"
 
-/* name, unit, what it counts. Of one conn: */
+/* Counters of one conn: name, unit, what it counts. */
 /* clang-format off */
 #define RI_CONN_COUNTERS(_c) \
     _c(tx_eager_ring, "messages", "sent eagerly through a ring") \
@@ -68,7 +68,7 @@
     _c(rma_stock, "operations", "one-sided, that UCX carries out")
 /* clang-format on */
 
-/* Of one stream: */
+/* Counters of one stream: name, unit, what it counts. */
 /* clang-format off */
 #define RI_STREAM_COUNTERS(_c) \
     _c(rx_posted, "messages", "that found their receive posted") \
@@ -87,7 +87,7 @@
     _c(stream_held_bytes, "bytes", "this sender's part of held_bytes, now")
 /* clang-format on */
 
-/* Of the worker alone: */
+/* Counters of a worker alone, beside those of its conns and streams: name, unit, what it counts. */
 /* clang-format off */
 #define RI_WORKER_COUNTERS(_c) \
     _c(rx_control, "messages", "control messages received") \

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What this process has announced of late is read off the sends of its conns. What that says of the
+ * peer's messages is kept in ri_peer_t.exchange.
  */
 #include "exchange.h"
 #include "send_req.h"
@@ -15,8 +18,8 @@
  * no exchange any more. There is none at first. */
 #define EXCHANGE_ALONE 4
 
-/* Then one message in so many is taken for one of an exchange, to see whether there is one
- * again. */
+/* Where there is no exchange, one message in so many is taken for one of an exchange, to see
+ * whether there is one again. */
 #define EXCHANGE_AGAIN 64
 
 /* Whether a conn has announced something that its receiver can copy by itself. */

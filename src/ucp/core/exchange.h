@@ -30,8 +30,8 @@
  * rather than 11. */
 #define RI_EXCHANGE_QUICK_PARTS 2
 
-/** @return Whether this process has just announced a message to the peer that the peer can copy by
- * itself, and that it has not matched. */
+/** @return Whether this process has just announced a message to the peer which the peer can copy by
+ * itself, and has not matched yet. */
 int ri_exchange_also_sends(const ri_peer_t *peer);
 
 /** A long message of a peer's has met its receive, with its first part at least: note whether one
@@ -42,9 +42,16 @@ void ri_exchange_note(ri_peer_t *peer);
  * that is known: then one that waits for another one's copy keeps it from making it. */
 int ri_exchange_is_crowded(const ri_worker_t *worker);
 
-/** @return Whether a message of @a length bytes, which is sent now while this process is about to
- * receive, is taken for one of an exchange. Each call counts as a message. @a has_come: a long
- * message of the peer's is here and was not looked at, so the two do meet on their way. */
+/**
+ * Ask whether a message that is sent now is taken for one of an exchange. Each call counts as a
+ * message. This process has receives posted: the caller has looked.
+ *
+ * @param length    Bytes of the message.
+ * @param has_come  A long message of the peer's is here and was not looked at, so the two do meet
+ *                  on their way.
+ *
+ * @return Whether it is.
+ */
 int ri_exchange_is_on(ri_conn_t *conn, size_t length, int has_come);
 
 #endif

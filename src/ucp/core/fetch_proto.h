@@ -13,34 +13,37 @@
 #include "types.h"
 #include "msg_kind.h"
 
-/* What the slot of a message says that both sides may copy (proto/coop/coop_recv.h). */
+/* What the slot says of a message that both sides may copy (proto/coop/coop_recv.h). */
 typedef struct ri_coop_named ri_coop_named_t;
 
 /* What a fetch goes by, besides its receive and stream. */
 typedef struct ri_fetch_terms {
     const ri_arrival_t *arrival; /* the RTS or POOL; its data is checked */
-    const ri_coop_named_t *slot; /* that the RTS names; NULL: it names none */
+    const ri_coop_named_t *slot; /* the slot that the RTS names; NULL: it names none */
 } ri_fetch_terms_t;
 
 /* What a fetch can lack, so that another one is chosen. */
 typedef enum ri_fetch_lacks {
     RI_FETCH_LACKS_NOTHING,
     RI_FETCH_LACKS_SLOT, /* the slot cannot be used: it is as if the RTS named none */
-    RI_FETCH_LACKS_PUT /* the sender cannot write the receive: it is as if it did not want to */
+    /* the sender cannot write the receive: it is as if it did not want to */
+    RI_FETCH_LACKS_PUT
 } ri_fetch_lacks_t;
 
+/* The table of a fetch. */
 typedef struct ri_fetch_proto {
-    const char *name;
+    const char *name; /* for debuggers */
 
-    /* ri_fetch_lacks_t: what UCS_ERR_NO_ELEM of `start` means. */
+    /* ri_fetch_lacks_t: what is lacking where `start` returns UCS_ERR_NO_ELEM. */
     uint8_t lacks;
 
     /**
-     * Get the data into its receive, and tell the sender. The receive's info is set. What is to be
-     * seen of that in counters, the fetch counts by itself.
+     * Get the data into its receive, and tell the sender. The receive's info is set. The fetch
+     * counts by itself what is to be seen of it in counters.
      *
-     * @return The status of the receive. UCS_INPROGRESS: it ends later. UCS_ERR_NO_ELEM, of a fetch
-     *         that can lack something: it does, nothing was done, and another one is to be chosen.
+     * @return The status of the receive. UCS_INPROGRESS: it ends later, by ri_recv_complete().
+     *         UCS_ERR_NO_ELEM, if `lacks` is not NOTHING: that is lacking, nothing was done, and
+     *         another fetch is to be chosen.
      */
     ucs_status_t (*start)(ri_recv_req_t *recv, ri_stream_t *stream,
                           const ri_fetch_terms_t *terms);

@@ -30,13 +30,14 @@ typedef struct ri_with_am {
     void *data; /* the data, or the descriptor of data that is still at the sender */
     /* UCP_AM_RECV_ATTR_*: whether `data` may be kept, and what it is */
     uint64_t recv_attr;
-    ucp_ep_h reply_ep; /* or NULL */
+    ucp_ep_h reply_ep; /* UCX's endpoint to the sender; NULL: there is none */
 } ri_with_am_t;
 
+/* The handlers of one type. */
 typedef struct ri_handler {
     /**
      * Take an active message that needs what came with it, or has no other handler: messages in
-     * sequence, their pieces, and CONN_REQ. NULL: it is a control message as others.
+     * sequence, their pieces, and CONN_REQ. NULL: the type has `to_stream` or `to_conn`.
      *
      * @param stream  The one that is addressed, by an id or a hello; NULL if the type is not
      *                addressed to a stream.
@@ -55,7 +56,8 @@ typedef struct ri_handler {
 
     /**
      * Take a record of a ring of @a stream, whose busy is not 0. The record is still in the
-     * ring; the ring may be gone afterwards. NULL: it is a control message without fields.
+     * ring; the ring may be gone afterwards. NULL: the type is a control message without fields,
+     * which `to_stream` or `to_conn` takes.
      *
      * @param type    Of the record, read once.
      * @param length  Of its payload, read once.
@@ -66,8 +68,8 @@ typedef struct ri_handler {
                      uint32_t length);
 
     /**
-     * Take a record of the channel of @a stream, whose busy is not 0. NULL: it is a control
-     * message, whose fields are the payload.
+     * Take a record of the channel of @a stream, whose busy is not 0. NULL: the type is a control
+     * message, whose fields are the payload, and which `to_stream` or `to_conn` takes.
      *
      * @param header  A copy of the record's header.
      *
@@ -81,7 +83,7 @@ typedef struct ri_handler {
     void (*nacked)(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg);
 } ri_handler_t;
 
-/* By ri_wire_type_t. (in/handlers.c) */
+/* The handlers of all types, by ri_wire_type_t (in/handlers.c). */
 extern const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST];
 
 #endif

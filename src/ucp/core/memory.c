@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * UCS is asked, which keeps a map of the memory that is not the host's.
  */
 #include "memory.h"
 #include "../../ucs/stock.h"

@@ -10,9 +10,10 @@
 
 #include "worker_types.h"
 
-/** @return What @ref ri_memory_type says where there is more than one kind of memory. What the
- * application has said in @a param counts first; of a list the first entry stands for all; a
- * generic type, and data of no length, is the host's. */
+/** @return The kind of memory of @a data, where there is more than one kind;
+ * UCS_MEMORY_TYPE_UNKNOWN if only UCP can tell. Data of a generic type is the host's, as its
+ * callbacks touch it. Of other data, what the application has said in @a param counts first. Of a
+ * list the first entry stands for all. Data of no length is the host's. */
 ucs_memory_type_t ri_memory_type_slow(const ri_dt_data_t *data,
                                       const ucp_request_param_t *param);
 
@@ -20,8 +21,8 @@ ucs_memory_type_t ri_memory_type_slow(const ri_dt_data_t *data,
 void ri_memory_note_generic_slow(ri_worker_t *worker, ri_dt_data_t *data,
                                  const ucp_request_param_t *param);
 
-/** An operation has begun: its generic data is counted, and left to the callbacks if it is not in
- * host memory. Other data will do. */
+/** An operation has begun: if its data is of a generic type, count it, and leave it to the
+ * application's callbacks if it is not in host memory. Data of other types is left as it is. */
 static inline void ri_memory_note_generic(ri_worker_t *worker, ri_dt_data_t *data,
                                           const ucp_request_param_t *param)
 {
@@ -30,7 +31,7 @@ static inline void ri_memory_note_generic(ri_worker_t *worker, ri_dt_data_t *dat
     }
 }
 
-/** @return Whether this was compiled for a kind of memory: a newer UCX has more. */
+/** @return Whether this library was compiled for a kind of memory: a newer UCX has more. */
 static inline int ri_memory_is_known(unsigned type)
 {
     return type < UCS_MEMORY_TYPE_LAST;
@@ -45,10 +46,12 @@ static inline ucs_memory_type_t ri_memory_type(ri_worker_t *worker,
                                             ri_memory_type_slow(data, param);
 }
 
-/** @return Whether the processor may read and write memory: as UCX has seen it being allocated. */
+/** @return Whether the processor may read and write a range of memory, as far as UCX has seen what
+ * was allocated there. An empty range is fine. */
 int ri_memory_range_is_host(const void *address, size_t length);
 
-/** @return What ri_memory_range_is_host() says, which is not asked where there is one kind only. */
+/** @return Whether the processor may read and write a range of memory: ri_memory_range_is_host(),
+ * which is not called where there is one kind of memory only. */
 static inline int ri_memory_at_is_host(const ri_worker_t *worker, const void *address,
                                        size_t length)
 {

@@ -76,8 +76,9 @@ typedef enum ri_conn_need {
     RI_CONN_NEED_PEER
 } ri_conn_need_t;
 
+/* The table of a part. A function that a part does not need is NULL. */
 typedef struct ri_module {
-    const char *name;
+    const char *name; /* for debuggers */
 
     /*
      * A worker. It begins by worker_made and worker_starts. It ends by the other ones, in the order
@@ -141,7 +142,7 @@ typedef struct ri_module {
     void (*peer_fails)(ri_worker_t *worker, uint64_t uid, ucs_status_t status);
 
     /** The last usable conn to the peer has failed. Phase 2: what else waits for its help ends.
-     * Calls back, as peer_fails. */
+     * Calls back; any stream may be freed by that, and the peer, too. */
     void (*peer_failed)(ri_worker_t *worker, uint64_t uid);
 
     /** The peer has no conn and no stream any more, and is freed. */
@@ -166,7 +167,8 @@ typedef struct ri_module {
      * ri_conn_is_needed(). */
     int (*conn_is_needed)(const ri_conn_t *conn, ri_conn_need_t need);
 
-    /** Nothing is needed any more: tell the peer of the loss, by the conn @a by. */
+    /** Nothing needs the conn open any more (RI_CONN_NEED_OPEN): tell the peer of the loss, by the
+     * conn @a by, which may be the conn itself. Any conn may be gone afterwards. */
     void (*conn_lost)(ri_conn_t *conn, ri_conn_t *by);
 
     /** The conn has failed, with conn->status; its sends end next. @a is_first: this is the
@@ -195,7 +197,7 @@ typedef struct ri_module {
     void (*stream_ends)(ri_stream_t *stream, ucs_status_t status);
 
     /** The stream's sender has closed it, and there is no ring (any more): receives that the
-     * sender could write until now end. Calls back, as stream_ends. */
+     * sender could write until now end. Calls back; the stream is kept by stream->busy. */
     void (*stream_closed)(ri_stream_t *stream, ucs_status_t status);
 
     /** @return Whether the module has anything of the stream that needs it for @a need. Asked by
@@ -230,7 +232,7 @@ typedef struct ri_module {
 
     /* A ring: a conn sends into one, and a stream receives from one. */
 
-    /** The receiver has asked for its ring: take back what nobody has begun with.
+    /** The receiver wants its ring back: take back what nobody has begun with.
      * @return Whether the ring is still needed. */
     int (*ring_tx_stops)(ri_conn_t *conn);
 
@@ -241,7 +243,7 @@ typedef struct ri_module {
     void (*ring_rx_closes)(ri_stream_t *stream);
 
     /** The receiver's side of a ring ends. Phase 2: unmap it, at once or when what needs it has
-     * ended. One module does. */
+     * ended. Only one module has this function. */
     void (*ring_rx_unmap)(ri_stream_t *stream);
 
     /** The receiver's side of a ring ends. Phase 3: stream->ring is NULL; what was to come by it
@@ -249,7 +251,7 @@ typedef struct ri_module {
     void (*ring_rx_closed)(ri_stream_t *stream);
 } ri_module_t;
 
-/* In the order of their calls, and NULL. */
+/* The tables of all parts, in the order of their calls, and NULL (run/modules.c). */
 extern const ri_module_t *const ri_modules[];
 
 /* Call a function of all modules. */

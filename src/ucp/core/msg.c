@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Free messages are kept in a list for each size class. How a message is given up depends on its
+ * kind (msg_kind.h).
  */
 #include "msg.h"
 #include "msg_kind.h"

@@ -11,11 +11,11 @@
 #include "worker_types.h"
 
 /** Allocate a message with room for @a length bytes of data. Only its size class is set. @return
- * NULL: no memory. */
+ * The message, which ri_msg_free() frees; NULL without memory. */
 ri_msg_t *ri_msg_alloc(ri_worker_t *worker, size_t length);
 
-/** Free a message's memory; what its data is, is the caller's. It is in no list or index any
- * more. */
+/** Free a message's memory. It is in no list or index any more. What it stands for, as a descriptor
+ * or a sender that waits, is the caller's to end. */
 void ri_msg_free(ri_worker_t *worker, ri_msg_t *msg);
 
 /** Give up a message that nobody will receive, and that is in no list or index any more: its
@@ -24,7 +24,7 @@ void ri_msg_free(ri_worker_t *worker, ri_msg_t *msg);
  * caller's. */
 void ri_msg_discard(ri_worker_t *worker, ri_msg_t *msg);
 
-/** Free the memory of all messages that were freed. None is in use. */
+/** Free the memory that is kept of messages that were freed. No message is in use. */
 void ri_msg_pool_cleanup(ri_worker_t *worker);
 
 /** Count payload that is kept in memory, for @a stream if that is not NULL. */

@@ -19,6 +19,7 @@
 /* A message on its way to its receive, or to where it waits (order/arrival.h). */
 typedef struct ri_arrival ri_arrival_t;
 
+/* The table of a kind. */
 typedef struct ri_msg_ops {
     /**
      * Get the data into its receive.
@@ -32,24 +33,26 @@ typedef struct ri_msg_ops {
     ucs_status_t (*start)(ri_recv_req_t *recv, ri_stream_t *stream,
                           ri_arrival_t *arrival);
 
-    /** @return How much of arrival->data a message is to have that is kept. NULL: nothing. Not
-     * asked of COPY, of which it is all. */
+    /** @return How many bytes of arrival->data a message gets that is kept. NULL: none. Not asked
+     * of the kind COPY, whose messages get all of it. */
     size_t (*size)(const ri_arrival_t *arrival);
 
-    /** The message is kept, with all that the arrival has: note that at its sender, which waits
-     * for its receive. NULL: no sender of this worker waits. */
+    /** A message is kept, with all that the arrival has: tell the send of this worker that waits
+     * for its receive. NULL: no send of this worker waits for a message of this kind. */
     void (*keep)(ri_msg_t *msg, const ri_arrival_t *arrival);
 
-    /** `start` has returned for a message that was kept, and whose memory is freed: tell its
-     * sender. Calls back. NULL: no sender of this worker waits. */
+    /** `start` has returned for a message that was kept, and whose memory is freed by now: tell the
+     * send of this worker that waits for its receive. Calls back. NULL: no send of this worker
+     * waits for a message of this kind. */
     void (*done)(const ri_arrival_t *arrival);
 
     /** Nobody will receive a message that was kept; its memory is the caller's to free. By this any
      * conn may end. NULL: its sender need not know. */
     void (*discard)(const ri_msg_t *msg);
 
-    /* The data is in the memory of the receive, or on its way there: that had promised it
-     * (order/promises.h). `start` sees to it that it was this message to which it was promised. */
+    /* The data is in the memory of a receive, or on its way there, as the receive had promised that
+     * memory to the sender (order/promises.h). `start` checks that it was promised to this
+     * message. */
     uint8_t is_placed;
 
     /* The data is at the sender: the receive ends later, when it has been fetched. */
@@ -59,14 +62,14 @@ typedef struct ri_msg_ops {
      * (core/msg.h). */
     uint8_t is_held;
 
-    /* It has a descriptor of UCP's, which is kept, and released at its end. */
+    /* The message has a descriptor of UCP's, which is kept, and released when the message ends. */
     uint8_t has_desc;
 
     /* `start` answers the sender, also if the receive is too short. */
     uint8_t answers;
 } ri_msg_ops_t;
 
-/* By ri_msg_kind_t. (proto/msg_ops.c) */
+/* The tables of all kinds, by ri_msg_kind_t (proto/msg_ops.c). */
 extern const ri_msg_ops_t *const ri_msg_ops[];
 
 #endif

@@ -10,8 +10,8 @@
 #include "peer_types.h"
 #include "../../uct/shm/ring.h"
 
-/** @return What a record to the peer says: whether its long messages are waited for, asked for
- * soon, or neither: RI_RING_HINT_*. */
+/** @return What a record to the peer says of the peer's long messages, as RI_RING_HINT_*: whether
+ * this process waits for them, asks for them soon, or is away. */
 static inline uint8_t ri_peer_hint(const ri_peer_t *peer)
 {
     return RI_RING_HINT_SAID | ((peer->hint.waited > 0) ? RI_RING_HINT_WAITS : 0) |
@@ -19,8 +19,8 @@ static inline uint8_t ri_peer_hint(const ri_peer_t *peer)
            ((peer->hint.missed == RI_PEER_HINT_MISSED) ? RI_RING_HINT_AWAY : 0);
 }
 
-/** @return The hint as of ri_peer_hint(), for a record that is sent in any case: the peer has been
- * told then, and the hint is no news any more. */
+/** @return What ri_peer_hint() returns, for a record that is sent in any case: the peer is told by
+ * it, so the hint is no news any more. */
 static inline uint8_t ri_peer_take_hint(ri_peer_t *peer)
 {
     peer->hint.is_news = 0;
@@ -38,17 +38,17 @@ static inline void ri_peer_note_hint(ri_peer_t *peer, uint8_t hint)
 }
 
 /** Find the peer of a uid, or make it. A new one has neither conn nor stream: the caller gives it
- * one, or calls @ref ri_peer_check_unused. @return NULL without memory. */
+ * one, or calls @ref ri_peer_check_unused. @return The peer; NULL without memory. */
 ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid);
 
 /** Free a peer if it has neither a conn nor a stream any more, with its ways and what is owed to
  * it. */
 void ri_peer_check_unused(ri_worker_t *worker, ri_peer_t *peer);
 
-/** @return A usable conn, by which control messages reach @a peer, or NULL. One of the
- * application's if there is any: the others may be used only while the peer waits for an answer,
- * as stock frees their endpoints when it has ended. If there is no other, one whose close waits:
- * the peer's close may wait for the message. */
+/** @return A usable conn, by which control messages reach @a peer, or NULL. It is one of the
+ * application's if there is any: stock's own endpoints may be used only while the peer waits for an
+ * answer, as stock frees them when the peer has ended. If there is neither, it is a conn whose
+ * close waits: the peer's close may wait for the message. */
 ri_conn_t *ri_peer_usable_conn(ri_peer_t *peer);
 
 /** An endpoint to the peer of @a uid has failed. If no other one works the peer is taken to be

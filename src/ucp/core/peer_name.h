@@ -18,7 +18,10 @@
  * @param peer  NULL: it is not known who that is. */
 void ri_peer_name_short(const ri_peer_t *peer, char *name);
 
-/** The same, and whether the peer is on this host, as far as that is known. */
+/** Write the name of a peer to @a name, which has room for RI_PEER_NAME_MAX bytes, as
+ * ri_peer_name_short() does, followed by " on this host" if the peer is known to be there.
+ *
+ * @param peer  NULL: it is not known who that is. */
 void ri_peer_name(const ri_worker_t *worker, const ri_peer_t *peer, char *name);
 
 #endif

@@ -14,7 +14,7 @@
 
 /* A pool buffer of the peer's that has been read. */
 typedef struct ri_release {
-    uint32_t id;
+    uint32_t id;      /* of the buffer, in the peer's pool */
     uint32_t conn_id; /* of the peer's conn that sent the message in the buffer */
 } ri_release_t;
 
@@ -69,20 +69,21 @@ typedef struct ri_peer_way {
  * away. */
 #define RI_PEER_HINT_MISSED 3
 
-/* Lives as long as it has a conn or a stream. */
+/* A remote worker. It lives as long as it has a conn or a stream. */
 struct ri_peer {
-    uint64_t uid;
-    uint16_t rank; /* as in its worker address (wire/address.h), for people */
-    ucs_list_link_t conns;
-    ucs_list_link_t streams;
+    uint64_t uid; /* of the remote worker, by which worker->peers finds it */
+    /* 1 + its rank, as its worker address has told, for people; 0: not known */
+    uint16_t rank;
+    ucs_list_link_t conns;   /* conns that lead to it, by ri_conn_t.peer_list */
+    ucs_list_link_t streams; /* streams from it, the latest first */
 
     /* Its process, if that is on this host (link/local.h). */
     struct {
         ri_plane_ep_t *ep; /* the way to its memory, or NULL */
-        /* an ep that has stopped working, until there is another one: it tells whether the
-         * process exists. Or NULL */
+        /* an ep that has stopped working, kept until there is another one, as it tells whether
+         * the process exists; or NULL */
         ri_plane_ep_t *lost_ep;
-        /* to look for the process where there is no ep; host 0: not known */
+        /* by which the process is looked for where there is no ep; host 0: not known */
         ri_host_process_t process;
     } local;
 
@@ -92,17 +93,22 @@ struct ri_peer {
     struct {
         /* RTRs through a network, or NULL (proto/rtr/rtr_net.h) */
         struct ri_rtr_entries *entries;
-        /* of conns that were closed, as it may ask what became of RTRs */
+        /* ri_rtr_words_t of conns that were closed, as the peer may ask what became of RTRs */
         ucs_list_link_t words;
     } rtr;
 
     /* Whether long messages are waited for (proto/rtr/rtr_learn.h). */
     struct {
-        uint8_t waited; /* so many more long messages from the peer are taken to be waited for */
-        uint8_t soon; /* so many more are taken to be asked for soon, if not waited for */
-        uint8_t is_news; /* one of them says another thing now, and the peer was not told yet */
-        uint8_t missed; /* so many in a row were neither, at most RI_PEER_HINT_MISSED */
-        uint8_t away;   /* the peer does neither, as it has said */
+        /* so many more long messages from the peer are taken to be waited for */
+        uint8_t waited;
+        /* so many more long messages from the peer are taken to be asked for soon, if they are
+         * not waited for */
+        uint8_t soon;
+        uint8_t is_news; /* ri_peer_hint() has changed since the peer was told */
+        /* so many long messages from the peer in a row were neither waited for nor asked for
+         * soon; at most RI_PEER_HINT_MISSED */
+        uint8_t missed;
+        uint8_t away; /* the peer neither waits for long messages nor asks soon, as it has said */
         uint8_t ready;  /* the peer waits for long messages, as it has said */
         uint8_t prompt; /* the peer asks for them soon, as it has said */
         uint8_t fresh; /* so many more messages may rely on ready before it is said again */
@@ -110,8 +116,10 @@ struct ri_peer {
 
     /* Whether messages go both ways at the same time (core/exchange.h). */
     struct {
-        uint8_t met; /* they do until so many more of the peer's have met none of this process's */
-        uint8_t untried; /* messages that were not taken for some of an exchange, modulo 256 */
+        /* messages go both ways until so many more of the peer's have met none of this process's;
+         * 0: they do not */
+        uint8_t met;
+        uint8_t untried; /* messages that were sent while met was 0, modulo 256 */
     } exchange;
 
     uint8_t closing; /* the peer has said that its application closes the last endpoint to this
@@ -131,8 +139,8 @@ struct ri_peer {
     /* Buffers of its pool that have been read, and wait for company on the way back
      * (link/release.h). */
     struct {
-        ri_release_t list[2 * RI_WIRE_RELEASE_MAX];
-        unsigned num;
+        ri_release_t list[2 * RI_WIRE_RELEASE_MAX]; /* the buffers */
+        unsigned num;                               /* entries of `list` */
         double since; /* ri_clock_now() from when they wait; 0: only for a number of calls */
         /* in worker->pool.releasing, if any buffer waits here or in a conn of the peer; else
          * self-linked */

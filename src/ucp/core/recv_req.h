@@ -9,7 +9,7 @@
 
 #include "request.h"
 
-/** The data of a receive is in place, or will not come: end the state of its type, and complete
+/** The data of a receive is in place, or will not come: end the state of its datatype, and complete
  * it. It is in no list, and has no id, RTR or transfer any more; its info is set. Calls back;
  * the request must not be touched afterwards. */
 void ri_recv_complete(ri_recv_req_t *recv, ucs_status_t status);

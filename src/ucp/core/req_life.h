@@ -10,24 +10,25 @@
 
 #include "worker_types.h"
 
-/** Set the pool of requests up, which is empty: memory is allocated when it is needed. The worker
- * has its context, and ri_req_headroom is known. */
+/** Set the pool of requests of a worker up, without requests: memory is allocated when it is
+ * needed. The worker has its context, and ri_req_headroom is known. */
 void ri_req_pool_init(ri_worker_t *worker);
 
-/** Free the pool, with requests that the application has not released; its cleanup runs once for
- * each object. */
+/** Free the pool of a worker, with requests that the application has not released. The
+ * application's cleanup runs once for each request. */
 void ri_req_pool_cleanup(ri_worker_t *worker);
 
-/** Add a chunk of free requests; the application's init runs once for each. @return UCS_OK, or
- * UCS_ERR_NO_MEMORY, which is logged. */
+/** Add a chunk of free requests to the pool of a worker. The application's init runs once for each
+ * request. @return UCS_OK, or UCS_ERR_NO_MEMORY, which is logged. */
 ucs_status_t ri_req_pool_grow(ri_worker_t *worker);
 
 /**
- * Get the request of an operation, from the pool or in the application's memory.
+ * Get the request of an operation, from the pool or in the application's memory. Its mark, worker
+ * and flags are set, and nothing else.
  *
  * @param kind  RI_REQ_RECV, RI_REQ_SEND or RI_REQ_EP_OP.
  *
- * @return NULL if there is no memory.
+ * @return The request; NULL if there is no memory.
  */
 static inline ri_req_t *ri_req_get(ri_worker_t *worker, const ucp_request_param_t *param,
                                    uint32_t kind)
@@ -53,13 +54,13 @@ static inline ri_req_t *ri_req_get(ri_worker_t *worker, const ucp_request_param_
     return req;
 }
 
-/** @return Whether the pool has a request for @ref ri_req_get. */
+/** @return Whether the pool has a request for @ref ri_req_get. It grows if it has none. */
 static inline int ri_req_is_available(ri_worker_t *worker)
 {
     return ri_likely(worker->reqs.free != NULL) || (ri_req_pool_grow(worker) == UCS_OK);
 }
 
-/** Put a finished pool request back. */
+/** Put a request of the pool back that is complete, and that nobody uses any more. */
 static inline void ri_req_put(ri_req_t *req)
 {
     ri_req_pool_t *pool = &req->worker->reqs;
@@ -74,7 +75,7 @@ static inline void ri_req_put(ri_req_t *req)
  * left as it is. */
 void ri_req_drop(ri_req_t *req);
 
-/** What both kinds of callbacks need besides the callback itself. */
+/** Arrange for the callback in req->cb to be called, with the application's user_data. */
 static inline void ri_req_enable_cb(ri_req_t *req, const ucp_request_param_t *param)
 {
     req->user_data = (param->op_attr_mask & UCP_OP_ATTR_FIELD_USER_DATA) ?
@@ -128,7 +129,8 @@ ucs_status_ptr_t ri_req_done_recv(ri_recv_req_t *req, const ucp_request_param_t 
 void ri_req_complete_send(ri_req_t *req, ucs_status_t status);
 
 
-/** Complete a receive whose call has returned; as @ref ri_req_complete_send. */
+/** Complete a receive whose call has returned. Calls back, if @ref ri_req_set_recv_cb has arranged
+ * for that; the request must not be touched afterwards, as it may be released or in use again. */
 static inline void ri_req_complete_recv(ri_recv_req_t *recv, ucs_status_t status)
 {
     ri_req_t *req                  = &recv->super;

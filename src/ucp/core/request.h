@@ -28,12 +28,14 @@
 #include "../../ucs/tag_index.h"
 #include "../wire/wire.h"
 
+/* The mark of a request (ri_req_t.mark): it is in use, or free in the pool. */
 #define RI_REQ_MARK      0xc0de5249755249ffull
 #define RI_REQ_MARK_FREE 0xc0de5249f5ee49ffull
 
+/* Flags of a request (ri_req_t.flags). */
 enum {
-    RI_REQ_COMPLETED = 1 << 0,
-    RI_REQ_RELEASED  = 1 << 1,
+    RI_REQ_COMPLETED = 1 << 0, /* its operation has ended, and status is valid */
+    RI_REQ_RELEASED  = 1 << 1, /* the application has freed it before it was complete */
     RI_REQ_CALLBACK  = 1 << 2, /* call cb when it completes */
     RI_REQ_USER_MEM  = 1 << 3, /* the memory is the application's */
     RI_REQ_RECV      = 1 << 4, /* a ri_recv_req_t */
@@ -42,13 +44,14 @@ enum {
     RI_REQ_POSTED    = 1 << 7  /* in the posted queue: can be cancelled */
 };
 
+/* What all kinds of requests begin with. */
 struct ri_req {
-    uint64_t mark; /* RI_REQ_MARK; over stock's status and flags */
-    ri_worker_t *worker;
-    _Atomic(uint32_t) flags; /* of a MULTI worker, polled without its lock */
+    uint64_t mark; /* RI_REQ_MARK or RI_REQ_MARK_FREE; over stock's status and flags */
+    ri_worker_t *worker;     /* the worker of its operation, whose pool it may be of */
+    _Atomic(uint32_t) flags; /* RI_REQ_*; of a MULTI worker, polled without its lock */
     ucs_status_t status;     /* valid once COMPLETED */
-    void *user_data;
-    union {
+    void *user_data;         /* the application's, for cb; valid with CALLBACK */
+    union {                  /* the application's callback; valid with CALLBACK */
         ucp_send_nbx_callback_t send;
         ucp_tag_recv_nbx_callback_t recv;
     } cb;
@@ -127,17 +130,18 @@ typedef enum ri_recv_written {
  */
 struct ri_recv_req {
     ri_req_t super;
-    uint64_t tag;
-    uint64_t mask;
-    uint64_t serial; /* order of posting */
+    uint64_t tag;  /* as the application has asked */
+    uint64_t mask; /* the bits of a tag that must be those of `tag` */
+    /* ri_match_t.serial when it was posted: receives match in that order */
+    uint64_t serial;
     /* while it is posted, if its mask has a class: in the index of that class */
     ri_tag_node_t node;
     /* While it is posted, if its mask has no class: in ri_match_t.listed. While it waits for its
      * data: in stream->fetching. If it is to send an RTR, or has: in worker->rtr.queue or .writing,
      * stream->rtr.recvs, or among the waiters of another receive. */
     ucs_list_link_t list;
-    struct ri_mask_class *mask_class; /* NULL: its mask has none */
-    ri_dt_data_t data;
+    struct ri_mask_class *mask_class; /* while it is posted; NULL: its mask has none */
+    ri_dt_data_t data;                /* the application's buffer */
     union {
         ucp_tag_recv_info_t info;    /* since it was matched */
         struct ri_recv_req *waiters; /* while it is posted: one of a ring of receives that
@@ -147,8 +151,8 @@ struct ri_recv_req {
     uint32_t way;    /* written through a network: its way, by ri_peer_way_t.number */
     ri_keys_t *keys; /* written: of memory that is written through a network */
 
-    /* What its sender was told by an RTR or, while it waits for its data, by a TARGET; and what tells
-     * whether RTRs are worth while (proto/rtr). */
+    /* What its sender was told by an RTR or, while it waits for its data, by a TARGET; and what
+     * tells whether RTRs are worth while (proto/rtr). */
     struct {
         union {
             ri_conn_t *conn; /* OUT: the conn whose ring has the grant */
@@ -231,15 +235,17 @@ struct ri_send_req {
     ucs_list_link_t list;    /* in conn->sends */
     ucs_list_link_t pending; /* in conn->pending while WAIT_RING */
     uint64_t tag;
-    uint32_t sn;
-    uint32_t id;          /* of a synchronous send or rendezvous, else 0 */
+    uint32_t sn; /* number of the message, if it has one: see ri_send_req_init() */
+    uint32_t id; /* in worker->req_ids, by which the receiver answers; 0: it does not */
     ucs_status_t failure; /* the first thing that went wrong */
-    uint8_t waiting;      /* RI_SEND_WAIT_* */
-    uint8_t wire_type;
-    uint8_t target;     /* ri_send_target_t, changed by ri_rndv_ud_set_target() */
-    uint8_t taken_back; /* its slot was, so a NACK says nothing of the plane */
-    uint8_t exchanges; /* it is one of an exchange, and not in a crowd (core/exchange.h) */
-    ri_dt_data_t data;
+    uint8_t waiting; /* RI_SEND_WAIT_*; 0: it is complete, or its call has not returned */
+    uint8_t wire_type; /* ri_wire_type_t by which the message is sent; 0: none yet */
+    uint8_t target;    /* ri_send_target_t, changed by ri_rndv_ud_set_target() */
+    /* its slot was taken back (ri_slot_withdraw()), so a NACK says nothing of the plane */
+    uint8_t taken_back;
+    /* the message is one of an exchange, and not in a crowd (core/exchange.h) */
+    uint8_t exchanges;
+    ri_dt_data_t data; /* the application's buffer */
     /* the protocol that was chosen; NULL: none yet, or one that keeps nothing */
     const ri_send_proto_t *proto;
     /* what the protocol keeps for the request, of a type of its own, or NULL; `forget` of the
@@ -250,7 +256,8 @@ struct ri_send_req {
      * way looks at them, too (link/way_idle.h) */
     ri_keys_t *keys; /* NULL: none */
     uint32_t way;
-    struct ri_am_buffer *in_stock[RI_AM_WHICH_LAST]; /* NULL: stock does not have it */
+    /* by ri_am_which_t: what of the send stock is sending; NULL: nothing */
+    struct ri_am_buffer *in_stock[RI_AM_WHICH_LAST];
 };
 
 static_assert(sizeof(ri_send_req_t) <= 256, "ri_request_headroom()");
@@ -267,21 +274,22 @@ typedef struct ri_ep_op {
     ri_req_t super;
     ri_conn_t *conn;      /* NULL: of the whole worker */
     ucs_list_link_t list; /* in worker->ep_ops */
-    int is_close;
+    int is_close;         /* it is a close; 0: a flush */
     ri_close_wait_t wait; /* of a close */
     uint32_t flags;       /* of the application's call */
-    uint32_t conn_id;     /* 0: of the whole worker */
-    uint64_t rma; /* a flush: of what was started up to here, of worker->rma.seq */
-    ucs_status_t
-            lost; /* a close fails with this: why puts before it are lost, or UCS_OK */
+    uint32_t conn_id;     /* id of conn, which may be gone; 0: of the whole worker */
+    /* of a flush: worker->rma.seq of the latest operation that it is for */
+    uint64_t rma;
+    /* of a close: UCS_OK, or why puts before it are lost, with which the close fails */
+    ucs_status_t lost;
 } ri_ep_op_t;
 
-/* The pool of a worker. */
+/* The requests of a worker (req_life.h). */
 typedef struct ri_req_pool {
-    ri_req_t *free;
-    void *chunks; /* list of allocations */
-    size_t object_size;
-    size_t in_use;
+    ri_req_t *free;     /* free requests, linked by next_free */
+    void *chunks;       /* list of allocations */
+    size_t object_size; /* bytes of a request with the application's part, in whole lines */
+    size_t in_use;      /* requests that are not free */
 } ri_req_pool_t;
 
 /**
@@ -307,7 +315,8 @@ static inline ri_req_t *ri_req_of_handle(void *handle)
     return (ri_req_t *)((char *)handle - ri_req_headroom);
 }
 
-/** @return Whether a handle is of a request of this library, be it freed already. */
+/** @return Whether a handle is of a request of this library, be it freed already. Any thread may
+ * ask. */
 static inline int ri_req_is_own(void *handle)
 {
     uint64_t mark;
@@ -319,9 +328,8 @@ static inline int ri_req_is_own(void *handle)
     return (mark == RI_REQ_MARK) || (mark == RI_REQ_MARK_FREE);
 }
 
-/**
- * The memory of an application's request is about to be used by a stock operation.
- */
+/** The memory of the request that @a param brings, if any, is about to be used by a stock
+ * operation: take it for stock's from now on. The worker need not be locked. */
 static inline void ri_req_disown(const ucp_request_param_t *param)
 {
     if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST) && (ri_req_headroom != 0)) {
@@ -329,7 +337,7 @@ static inline void ri_req_disown(const ucp_request_param_t *param)
     }
 }
 
-/** @return RI_REQ_*. Any thread may ask. */
+/** @return The flags of a request, RI_REQ_*. Any thread may ask. */
 static inline uint32_t ri_req_flags(ri_req_t *req)
 {
     return atomic_load_explicit(&req->flags, memory_order_relaxed);

@@ -35,19 +35,19 @@
 struct ri_rma_op {
     ucs_list_link_t list; /* in worker->rma.ops of its kind, by age; or in rma.closed */
     ucs_list_link_t conn_list; /* in conn->rma.ops of its kind, by age */
-    ri_rma_op_t *next_free;
+    ri_rma_op_t *next_free;    /* while it is free: in worker->rma.free */
     ri_worker_t *worker;
-    ri_conn_t *conn; /* NULL: it has ended meanwhile */
+    ri_conn_t *conn; /* NULL: the conn has ended meanwhile */
     uint64_t seq;    /* number among the operations of worker->rma */
-    int has_handle;  /* who waits for the operation frees its request */
-    ucp_request_param_t param;
+    int has_handle; /* who waits for the operation frees its request; 0: the callback does */
+    ucp_request_param_t param; /* that stock is called with: it calls the library back */
 };
 
-/* Free operations that are kept. */
+/* So many free operations are kept. */
 #define RI_RMA_KEEP 256
 
-/** @return A new operation, in no list, with the param that stock is called with; NULL without
- * memory. */
+/** @return A new operation, in no list, with the param that stock is called with. It is the
+ * caller's, who calls ri_rma_started() or ri_rma_op_put(). NULL without memory. */
 ri_rma_op_t *ri_rma_op_new(ri_worker_t *worker);
 
 /** Messages of a conn must not overtake what was started on it: they leave the ring and the
@@ -58,8 +58,8 @@ void ri_rma_set_behind(ri_conn_t *conn);
  * by stock as well, which keeps them behind it (RI_CONN_FENCED). */
 void ri_rma_fence(ri_worker_t *worker);
 
-/** An operation has been started that stock has not ended, see @ref ri_rma_started. It is freed
- * when stock calls back. */
+/** An operation has been started that stock has not ended: what @ref ri_rma_started does then, with
+ * its parameters; @a conn may be NULL. The operation is given back when stock calls back. */
 void ri_rma_pending(ri_conn_t *conn, ri_rma_op_t *op, ri_rma_kind_t kind, int has_handle);
 
 /**
@@ -115,7 +115,8 @@ static inline void ri_rma_ended(ri_conn_t *conn, ri_rma_kind_t kind)
 }
 
 /**
- * An operation that @ref ri_rma_op_get has prepared was started. It is not the caller's any more.
+ * An operation that @ref ri_rma_op_get has prepared was started, or failed to. It is not the
+ * caller's any more.
  *
  * @param conn        NULL: the application has closed the endpoint in a callback within the call.
  * @param ret         What stock has returned.
@@ -139,8 +140,8 @@ static inline void ri_rma_started(ri_conn_t *conn, ri_rma_op_t *op, ri_rma_kind_
  * messages must not overtake it until the peer has confirmed that (@ref ri_rma_ordered). */
 void ri_rma_note_unknown(ri_conn_t *conn);
 
-/** An operation was started with the application's parameters, or those of a call of stock:
- * @a ret is what stock has returned. */
+/** An operation was started with the application's own parameters, so the library does not get to
+ * know its end. @a ret is what stock has returned; if that is a request, the end is unknown. */
 static inline void ri_rma_note(ri_conn_t *conn, ri_rma_kind_t kind, ucs_status_ptr_t ret)
 {
     if (UCS_PTR_IS_PTR(ret)) {

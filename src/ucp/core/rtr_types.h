@@ -14,18 +14,18 @@
 /* Writes by RTRs that came through a network which go on, and of which the receiver has not been
  * told yet, by number. */
 typedef struct ri_untold {
-    unsigned count;
+    unsigned count; /* entries of `write` */
     struct {
-        uint32_t sn;
+        uint32_t sn;  /* number of the message */
         uint32_t rtr; /* ri_wire_used_rtr() */
     } write[RI_WIRE_RTR_ENTRIES];
 } ri_untold_t;
 
-/* What has become of RTRs that came through a network, by entry: the latest of each. */
+/* What has become of the latest RTR of each entry. It outlives its conn, as the peer may ask. */
 typedef struct ri_rtr_words {
     ucs_list_link_t list; /* in peer->rtr.words, when the conn is closed */
-    uint32_t conn_id;
-    ri_ring_grant_t word[RI_WIRE_RTR_ENTRIES];
+    uint32_t conn_id;     /* of the conn that the RTRs came to */
+    ri_ring_grant_t word[RI_WIRE_RTR_ENTRIES]; /* by entry (uct/shm/grant.h) */
 } ri_rtr_words_t;
 
 #endif

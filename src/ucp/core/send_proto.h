@@ -23,10 +23,10 @@ typedef struct ri_send_terms {
     const ucp_request_param_t *param; /* of the application's call */
     const ri_rtr_t *rtr;              /* the RTR for the message; NULL: there is none */
     unsigned plane; /* RI_PLANE_* of the plane that was chosen; 0: none */
-    int sync;       /* the send completes when it was matched */
+    int sync;       /* the send is synchronous: it completes when it was matched */
 } ri_send_terms_t;
 
-/* What a protocol can lack, so that another one is chosen. */
+/* What a protocol can lack, so that another one is chosen: what `take` returns. */
 enum {
     RI_SEND_LACKS_RTR  = 1 << 0, /* the RTR cannot be used (any more) */
     RI_SEND_LACKS_POOL = 1 << 1, /* the pool has no buffer that the plane can reach */
@@ -42,17 +42,18 @@ typedef enum ri_send_answer {
     RI_SEND_ANSWER_ALWAYS
 } ri_send_answer_t;
 
-/* What is asked of the receiver after a message, for those that follow. */
+/* What the sender asks the receiver for after a message, for the sake of later messages. */
 typedef enum ri_send_asks {
     RI_SEND_ASKS_NOTHING,
     RI_SEND_ASKS_ID, /* the id of the stream, as the message went in a way that needs none */
     RI_SEND_ASKS_PLANE /* a data plane */
 } ri_send_asks_t;
 
+/* The table of a protocol. */
 typedef struct ri_send_proto {
-    const char *name;
-    const char *
-            called; /* for users, at most 7 letters; the same for several that do the same */
+    const char *name; /* for debuggers */
+    /* what users know it as, at most 7 letters; protocols that are one to them share it */
+    const char *called;
 
     /* ri_wire_type_t of what starts the message; 0: EAGER, or EAGER_SYNC if it has an id. */
     uint8_t wire_type;
@@ -80,7 +81,8 @@ typedef struct ri_send_proto {
      * Send. The request has its number, its wire_type and, if the receiver answers, its id.
      *
      * @return UCS_OK: it is complete. UCS_INPROGRESS: it waits for what req->waiting says. An
-     *         error: it was not sent.
+     *         error: it was not sent; if the conn failed meanwhile, which calls back, req->conn is
+     *         NULL, and the conn may be gone.
      */
     ucs_status_t (*start)(ri_send_req_t *req, const ri_send_terms_t *terms);
 
@@ -100,12 +102,13 @@ typedef struct ri_send_proto {
      * before and after `take`. NULL: it cannot. */
     int (*can_end_now)(const ri_send_req_t *req);
 
-    /** @return Whether the message is a write that carries its own notification, which tells of
-     * such messages before it, too. NULL: it is not. */
+    /** @return Whether the message is a write that carries its own notification, which also tells
+     * of earlier writes that the receiver was not told of (RI_CONN_UNTOLD). NULL: it is not. */
     int (*tells_itself)(const ri_send_terms_t *terms);
 } ri_send_proto_t;
 
-/* The counters of a protocol, by the name of that of messages: for use in its table. */
+/* The counters of a protocol, for use in its table. @a _name is the counter of messages; the
+ * counter of bytes has the same name and _bytes. */
 #define RI_SEND_COUNTS(_name) \
     .messages = offsetof(ri_conn_counters_t, _name), \
     .bytes    = offsetof(ri_conn_counters_t, _name##_bytes)

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A send is complete when req->waiting is 0. Stock's callback and the end of a write always come,
+ * so a send that fails waits for these.
  */
 #include "send_req.h"
 #include "conn.h"

@@ -11,16 +11,18 @@
 #include "conn_types.h"
 #include "request.h"
 
-/** Fill a request that @ref ri_req_get has given, all but its data. It has the next number of @a
- * conn, in case it takes one, and is in conn->sends from here on. */
+/** Fill a request that @ref ri_req_get has given, all but its data, callback and way. Its number is
+ * the next one of @a conn, in case it takes that. It is in conn->sends from here on. */
 void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag);
 
 /**
- * Something that an unfinished send waited for has happened, or failed; then it waits only for
- * stock and for writes that go on. The last one completes it, with the first failure. Calls back in
- * that case, and the request must not be touched afterwards; the conn may be gone.
+ * Something that an unfinished send waited for has happened, or has failed. After a failure the
+ * send waits only for stock and for writes that go on. When it waits for nothing any more it
+ * completes, with the first failure: this calls back then, and the request must not be touched
+ * afterwards; the conn may be gone.
  *
- * @param what  Of RI_SEND_WAIT_*; what it does not wait for does no harm.
+ * @param what    Some of RI_SEND_WAIT_*; what it does not wait for does no harm.
+ * @param status  UCS_OK, or what has failed.
  */
 void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status);
 
@@ -31,12 +33,12 @@ void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status);
  * not be touched afterwards. */
 void ri_send_abort(ri_send_req_t *req, ucs_status_t status);
 
-/** For `can_end_now` of a protocol (send_proto.h): it can always, or stock says that it cannot.
- * @return 1. */
+/** The `can_end_now` of a protocol (send_proto.h) whose sends can always complete within the call,
+ * or of which stock says by itself when they cannot. @return 1. */
 int ri_send_always_ends_now(const ri_send_req_t *req);
 
-/** @return Whether the peer may need the memory of a send that has not ended: of a rendezvous, or
- * of a write. */
+/** @return Whether the peer, or a write that goes on, may need the memory of a send that has not
+ * ended. */
 int ri_send_is_needed(const ri_send_req_t *req);
 
 /** A send ends: let go of its conn, its id, and what its protocol keeps. It is not completed, and

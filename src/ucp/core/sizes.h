@@ -25,8 +25,9 @@
  * The last one has all that are longer, too. */
 #define RI_SIZES_CLASSES 36
 
-/* About 10 KB for each worker. */
+/* The sizes of a worker, about 10 KB. */
 typedef struct ri_sizes {
+    /* by the index of the counter in ri_conn_counters_t, and the class of the length */
     uint64_t messages[sizeof(ri_conn_counters_t) / sizeof(uint64_t)][RI_SIZES_CLASSES];
 } ri_sizes_t;
 
@@ -48,8 +49,8 @@ static inline uint64_t ri_sizes_bound(unsigned size_class)
     return (size_class == 0) ? 0 : UINT64_C(1) << (size_class - 1);
 }
 
-/** Note that a message was sent, which is counted by the counter at @a offset. @a sizes may be
- * NULL: nobody wants to know. */
+/** Note that a message of @a length bytes was sent, which is counted by the counter at @a offset
+ * (RI_SIZES_OF). @a sizes may be NULL: nobody wants to know. */
 static inline void ri_sizes_note(ri_sizes_t *sizes, size_t offset, uint64_t length)
 {
     if (ri_unlikely(sizes != NULL)) {

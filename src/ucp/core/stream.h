@@ -12,9 +12,9 @@
 #include "../wire/wire.h"
 
 /**
- * Find the stream of a hello, or make it and, if need be, its peer.
+ * Find the stream of a hello, which was checked, or make it and, if need be, its peer.
  *
- * @return NULL without memory or ids.
+ * @return The stream; NULL without memory or ids.
  */
 ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello);
 
@@ -35,7 +35,7 @@ void ri_stream_destroy(ri_stream_t *stream);
  * if it is broken already. */
 void ri_stream_break(ri_stream_t *stream, const char *why);
 
-/** The check behind @ref ri_stream_check_closed. */
+/** What @ref ri_stream_check_closed does if the sender has closed the stream. */
 void ri_stream_check_closed_slow(ri_stream_t *stream);
 
 /** If the sender of a stream has closed it, end what that could write until now, and free the

@@ -13,7 +13,7 @@
 
 #include <limits.h>
 
-/* So many messages never come (ri_stream_t.am_left). */
+/* ri_stream_t.am_left: no ring or channel is thought about, as so many messages never come. */
 #define RI_STREAM_AM_NEVER UINT_MAX
 
 /*
@@ -41,8 +41,8 @@ typedef struct ri_assembly {
     uint8_t *dest;       /* of the payload: in the receive's memory, or the message's */
     ri_recv_req_t *recv; /* the receive that was matched, or NULL */
     ri_msg_t *msg;       /* what holds the payload; NULL: it is placed directly */
-    uint64_t tag;
-    uint32_t sn;
+    uint64_t tag;        /* of the message */
+    uint32_t sn;         /* number of the message */
 } ri_assembly_t;
 
 /*
@@ -74,8 +74,8 @@ struct ri_stream {
     uint32_t next_sn;        /* number of the message that is matched next; starts at 1 */
     uint64_t last_tag;       /* of the message before next_sn */
     ucs_list_link_t early;   /* messages that came too early, by sn */
-    size_t num_early;
-    ucs_list_link_t probed; /* RTSs that a probe took out, and no receive has got yet */
+    size_t num_early;        /* length of the list `early` */
+    ucs_list_link_t probed;  /* RTSs that a probe took out, and no receive has got yet */
     ucs_list_link_t assembling; /* messages of which pieces are missing */
     unsigned num_msgs;          /* unexpected messages that refer to the stream */
     unsigned
@@ -85,12 +85,12 @@ struct ri_stream {
     int plane_write;     /* the sender can write this process's memory on this host */
     int way_write;       /* the sender writes through a network, and takes RTRs */
     uint8_t plane_grids; /* the sender takes RTRs of receives in runs, in the host */
-    uint8_t way_grids;   /* the sender takes those of a network */
-    uint8_t stalled;     /* the next message waits for an answer to a REVOKE */
-    uint8_t resumes;     /* an answer has come: it is to go on (proto/rtr/rtr_revoke.c) */
-    int closed;          /* BYE came: nothing follows closed_sn */
-    uint32_t closed_sn;  /* with closed: the number of the last message */
-    int broken;          /* everything is dropped: ri_stream_break() */
+    uint8_t way_grids; /* the sender takes RTRs of receives in runs, through a network */
+    uint8_t stalled;   /* the next message waits for an answer to a REVOKE */
+    uint8_t resumes; /* the answer has come: deliveries go on (proto/rtr/rtr_revoke.c) */
+    int closed;      /* BYE came: nothing follows closed_sn */
+    uint32_t closed_sn; /* with closed: the number of the last message */
+    int broken;         /* everything is dropped: ri_stream_break() */
 
     ri_ring_rx_t *ring; /* NULL: none */
 
@@ -112,14 +112,16 @@ struct ri_stream {
     struct {
         unsigned num;           /* receives that both sides are copying */
         ri_coop_shelf_t *shelf; /* of the ring; NULL: none (yet) */
-        unsigned copies; /* that both sides made since a shelf was last thought of */
+        unsigned
+                copies; /* messages that both sides copied since a shelf was last thought of */
         ri_coop_methods_t
                 *exchange; /* how messages of exchanges went; NULL: there were none */
     } coop;
 
     /* receives with a transfer through a network that has not ended */
     unsigned num_transfers;
-    ucs_list_link_t fetching; /* receives that wait for RNDV_DATA */
+    ucs_list_link_t
+            fetching; /* receives that wait for their data (proto/rndv/rndv_recv.h) */
 
     /* Receives that are offered to the sender (proto/rtr). */
     struct {

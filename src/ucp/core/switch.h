@@ -15,9 +15,10 @@
 /* What is said of a value that RI_SWITCH_MEANT stands for. */
 #define RI_SWITCH_IS_MEANT "is misspelt: it counts as " RI_SWITCH_VALUE
 
-/* With the prefix that Open MPI gives UCX; it wins where both are set. */
+/* The variable with the prefix that Open MPI gives UCX; it wins where both are set. */
 #define RI_SWITCH_PREFIXED "MPI_" RI_SWITCH_VARIABLE
 
+/* What a value says. */
 typedef enum ri_switch {
     RI_SWITCH_UNSET, /* there is no value */
     RI_SWITCH_ON,    /* recv_init, in upper or lower case */
@@ -25,12 +26,12 @@ typedef enum ri_switch {
     RI_SWITCH_OTHER  /* a value for stock, which may be good or not */
 } ri_switch_t;
 
-/** Read a value, NULL: the variable is not set.
+/** Read a value of the variable; NULL: the variable is not set.
  *
  * @return What it says. No value of stock is taken for a misspelling. */
 ri_switch_t ri_switch_read(const char *value);
 
-/** @return Whether a value switches the library on, misspelt or not. */
+/** @return Whether a value of the variable, or NULL, switches the library on, misspelt or not. */
 int ri_switch_is_on(const char *value);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+/* What a file begins with, the version of its format, and what each block begins with. */
 #define RI_TIMELINE_MAGIC   "ucxritl"
 #define RI_TIMELINE_VERSION 1
 #define RI_TIMELINE_MARK    0x4b4c4254u
@@ -21,14 +22,14 @@
 
 /* The start of a file. Texts end with a zero, and are cut off where they are too long. */
 typedef struct ri_timeline_head {
-    char magic[8];
-    uint32_t version;
-    uint32_t pid;
-    char rank[16]; /* "-": it is not known */
-    char job[64];
-    char host[64];
-    char clock[64]; /* processes with the same text have the same monotonic clock */
-    char program[64];
+    char magic[8];    /* RI_TIMELINE_MAGIC */
+    uint32_t version; /* RI_TIMELINE_VERSION */
+    uint32_t pid;     /* of the process */
+    char rank[16];    /* in the job; "-": it is not known */
+    char job[64];     /* ri_rank_job() */
+    char host[64];    /* ri_rank_host() */
+    char clock[64];   /* processes with the same text have the same monotonic clock */
+    char program[64]; /* name of the program, without its path */
 } ri_timeline_head_t;
 
 /* In front of the entries of a block. The clocks are those of the time when it was written: ticks
@@ -44,8 +45,10 @@ typedef struct ri_timeline_block {
 } ri_timeline_block_t;
 
 /*
- * What an entry is of. `key` tells sends from each other, and receives: an address, which is used
- * again. Flow: the conn of the sender << 32 | the number of the message, the same on both sides.
+ * What an entry is of. `key` tells sends from each other, and receives: it is the lower 48 bits of
+ * the address of the request, which is used again. A flow is the id of the sender's conn << 32 |
+ * the number of the message, the same on both sides. What a message is called are two arguments
+ * with up to 16 letters (ri_send_proto_t.called).
  *
  *   event      ticks: when    key      arg 0     1             2             3
  *   SEND       it was called  send     length    uid of peer   -             -
@@ -91,10 +94,11 @@ typedef enum ri_timeline_copy {
     RI_TIMELINE_COPY_LAST
 } ri_timeline_copy_t;
 
+/* One event. */
 typedef struct ri_timeline_entry {
-    uint64_t ticks;
-    uint64_t key; /* << 16, and the event */
-    uint64_t arg[4];
+    uint64_t ticks;  /* ri_ticks() */
+    uint64_t key;    /* the key << 16 | ri_timeline_event_t */
+    uint64_t arg[4]; /* see ri_timeline_event_t */
 } ri_timeline_entry_t;
 
 #endif

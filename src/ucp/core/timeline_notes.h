@@ -14,13 +14,13 @@
 #include "worker_types.h"
 #include "../../ucs/settings.h"
 
-/** What is behind @ref ri_timeline_send, for a message that is noted. */
+/** What @ref ri_timeline_send does for a message that is noted. */
 void ri_timeline_notes_send(const ri_send_req_t *req);
 
-/** What is behind @ref ri_timeline_send_by, for a message that is noted. */
+/** What @ref ri_timeline_send_by does for a message that is noted. */
 void ri_timeline_notes_send_by(const ri_send_req_t *req);
 
-/** What is behind @ref ri_timeline_recv, for a message that is noted. */
+/** What @ref ri_timeline_recv does for a message that is noted. */
 void ri_timeline_notes_recv(const ri_recv_req_t *recv, const ri_stream_t *stream,
                             uint32_t sn, uint64_t length);
 
@@ -31,8 +31,8 @@ static inline int ri_timeline_takes(const ri_worker_t *worker, uint64_t length)
            ri_unlikely(worker->timeline.entries != NULL);
 }
 
-/** A call of the application, but one of progress, begins that may take long, as it copies.
- * Callbacks may make such calls within progress, to whose time they count. */
+/** A call of the application that may take long, as it copies, begins; progress is no such call. A
+ * call that a callback makes within progress counts to the time of progress. */
 static inline void ri_timeline_call_begins(ri_worker_t *worker)
 {
     if (ri_unlikely(worker->timeline.entries != NULL) && !worker->progressing) {

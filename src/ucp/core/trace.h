@@ -66,16 +66,18 @@ typedef enum ri_trace_event {
     RI_TRACE_LAST
 } ri_trace_event_t;
 
+/* One event. */
 typedef struct ri_trace_entry {
-    uint64_t time_ns;
-    uint64_t event;
-    uint64_t arg[2];
+    uint64_t time_ns; /* CLOCK_MONOTONIC */
+    uint64_t event;   /* ri_trace_event_t */
+    uint64_t arg[2];  /* as its format in RI_TRACE_EVENTS says */
 } ri_trace_entry_t;
 
+/* The trace of a worker. */
 typedef struct ri_trace {
-    ri_trace_entry_t *entries; /* NULL: off */
-    uint32_t mask;
-    uint64_t next; /* events ever recorded */
+    ri_trace_entry_t *entries; /* NULL: there is no trace */
+    uint32_t mask;             /* number of entries - 1; the number is a power of two */
+    uint64_t next;             /* how many events were ever recorded */
 } ri_trace_t;
 
 /** Set the trace of a worker up as the configuration says, and the signal handler, unless the
@@ -88,7 +90,8 @@ ucs_status_t ri_trace_init(ri_trace_t *trace);
 void ri_trace_cleanup(ri_trace_t *trace);
 
 /** Print what is in the trace to TRACE_DEST, oldest first; nothing if there is none. The trace
- * keeps it. @a title says whose it is, and why. */
+ * keeps it. @a title says whose it is, and why. The worker need not be locked: at exit and after an
+ * error, entries that another thread is writing may be wrong. */
 void ri_trace_dump(const ri_trace_t *trace, const char *title);
 
 /* Counts SIGUSR2; each worker dumps when it sees it changed. */

@@ -5,7 +5,8 @@
  * Names of the core objects.
  *
  * Who owns what:
- *   context  one per ucp_context_h that asked for tag matching under recv_init
+ *   context  one per ucp_context_h that asked for tag matching or one-sided operations under
+ *            recv_init
  *   worker   one per ucp_worker_h of such a context; owns everything below
  *   peer     one per remote worker that this worker has spoken with, by its uid
  *   conn     the sender's side of one direction: one per endpoint, with the sequence of what was

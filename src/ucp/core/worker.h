@@ -20,26 +20,27 @@
 
 #include <pthread.h>
 
-/* All workers of this process, by stock handle. */
+/* All workers of this process, by stock handle. It has a lock of its own. */
 extern ri_map_t ri_worker_map;
 
 /* The worker of this thread's latest call: progress is called over and over again. */
 extern __thread ri_map_cache_t ri_worker_latest
         __attribute__((tls_model("initial-exec")));
 
-/** @return The worker of a stock handle, or NULL if this library does not serve it. */
+/** @return The worker of a stock handle, or NULL if this library does not serve it. Any thread may
+ * ask: the application must not destroy the worker meanwhile. */
 static inline ri_worker_t *ri_worker_find(ucp_worker_h stock)
 {
     return (ri_worker_t *)ri_map_get_cached(&ri_worker_map, &ri_worker_latest,
                                             (uintptr_t)stock);
 }
 
-/** What is behind @ref ri_worker_enter, for a worker that is guarded. The time of waiting for the
- * lock counts. */
+/** What @ref ri_worker_enter does for a worker that is guarded. The time of waiting for the lock
+ * counts. */
 void ri_worker_enter_slow(ri_worker_t *worker);
 
-/** What is behind @ref ri_worker_leave. The time is counted as @a call if this is the outermost
- * call. */
+/** What @ref ri_worker_leave does for a worker that is guarded. The time is counted as @a call if
+ * this is the outermost call. */
 void ri_worker_leave_slow(ri_worker_t *worker, ri_call_t call);
 
 /** Lock a worker that several threads may enter; for others it does nothing. One thread may lock it

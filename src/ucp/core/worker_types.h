@@ -23,7 +23,7 @@
 
 #include <pthread.h>
 
-/* Classes by which receives with RTRs are counted: tags of their masks, hashed. */
+/* Classes by which receives with RTRs are counted (ri_promises_key()). */
 #define RI_RTR_KEYS 256
 
 /* Ways through networks, and transfers by them (link/way.h, link/net_transfer.h). */
@@ -63,7 +63,7 @@ typedef struct ri_worker_channels {
 
 /* Messages that both sides copy (proto/coop/coop.h). */
 typedef struct ri_worker_coop {
-    ucs_list_link_t list; /* by their turns */
+    ucs_list_link_t list; /* messages that both sides are copying, by their turns */
     unsigned turn; /* counts progress calls while there are transfers, see coop.c */
 } ri_worker_coop_t;
 
@@ -126,15 +126,16 @@ typedef struct ri_worker_full {
 
 /* Copies by way of UCX into memory that is not the host's (link/bounce.h). */
 typedef struct ri_worker_bounce {
-    ucp_ep_h ep;   /* to this worker; NULL: not needed yet */
-    ucp_tag_t tag; /* of the next copy */
-    ucs_list_link_t list;
+    ucp_ep_h ep;          /* to this worker; NULL: not needed yet */
+    ucp_tag_t tag;        /* of the next copy */
+    ucs_list_link_t list; /* copies that have not ended */
 } ri_worker_bounce_t;
 
+/* Its own thread writes all of it or, of a MULTI worker, who has its lock. */
 struct ri_worker {
     /* What each call of progress looks at or changes when nothing comes, but for the rings
      * themselves and a counter; in one cache line, which worker_progress.c checks. */
-    ucp_worker_h stock;
+    ucp_worker_h stock; /* the handle that the application has */
     /* streams with a ring: num_rings, of capacity 2 * rings.max */
     ri_stream_t **rings_in;
     unsigned num_rings; /* rings that peers send into */
@@ -160,9 +161,9 @@ struct ri_worker {
      * look at it, and the lock is in another line anyway. */
     uint8_t multi;
 
-    ri_context_t *context;
-    int timed;       /* time in calls is measured */
-    int destroyed;   /* stock is being destroyed: drop what arrives */
+    ri_context_t *context; /* it is in context->workers */
+    int timed;             /* time in calls is measured */
+    int destroyed;   /* stock's worker is being destroyed: what arrives is dropped */
     int host_memory; /* this UCX knows no other kind of memory */
     /* the longest message or receive that neither trace nor timeline tells of; -1: none */
     int64_t unnoted;
@@ -197,20 +198,20 @@ struct ri_worker {
     ucs_list_link_t control;       /* control messages that stock had no memory for */
     ri_worker_coop_t coop;
 
-    uint64_t uid;
+    uint64_t uid;              /* stock's; by which peers know the worker */
     uint16_t am_id;            /* 1 + the id of its handler, as peers are told */
-    uint64_t host;             /* for hellos; 0: no rings */
+    uint64_t host;             /* ri_host_id(), as hellos tell; 0: no rings */
     ri_host_process_t process; /* this process, as peers on this host can look for it */
     ri_plane_t *plane;         /* the plane to processes on this host; NULL: none */
     ri_map_t peers;            /* by uid */
-    ri_id_table_t conn_ids;
-    ri_id_table_t stream_ids;
-    ri_id_table_t req_ids;  /* of sends that the peer answers */
-    ri_id_table_t recv_ids; /* of receives that wait for RNDV_DATA */
+    ri_id_table_t conn_ids;    /* of all conns */
+    ri_id_table_t stream_ids;  /* of all streams */
+    ri_id_table_t req_ids;     /* of sends that the peer answers */
+    ri_id_table_t recv_ids;    /* of receives that wait for their data, or have an RTR */
 
-    ucs_list_link_t conns;
-    unsigned num_left; /* conns that are RI_CONN_LEFT */
-    ucs_list_link_t streams;
+    ucs_list_link_t conns;   /* all conns */
+    unsigned num_left;       /* conns that are RI_CONN_LEFT */
+    ucs_list_link_t streams; /* all streams */
     ri_worker_counters_t counters;
     ri_calls_t calls; /* if timed */
     int watched; /* there is a trace, or sizes: the fast path of sends tells of its messages */
