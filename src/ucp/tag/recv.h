@@ -11,7 +11,9 @@
 
 /**
  * Receive: take a message that is there, or post the receive, which may then offer its memory to
- * the sender.
+ * the sender. Calls back: the receive or a send to this worker may end.
+ *
+ * @param param  The application's, which was checked.
  *
  * @return What the application's call returns, which may be the status of the receive itself. If
  *         the receive could not be begun (no request, no datatype, or UCS_ERR_NO_RESOURCE if it
@@ -21,14 +23,21 @@ ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
                              uint64_t tag, uint64_t mask,
                              const ucp_request_param_t *param);
 
-/** Receive a message that ri_tag_recv_probe() took out. The message is freed then. @return As
- * ri_tag_recv(); if the receive could not be begun the message is still the caller's. */
+/**
+ * Receive a message that ri_tag_recv_probe() has taken out of matching. Calls back: the receive or
+ * a send to this worker may end.
+ *
+ * @param param  The application's, which was checked.
+ *
+ * @return What the application's call returns. The message is freed, unless the receive could not
+ *         be begun, for one of the reasons of ri_tag_recv(): then it is still the caller's.
+ */
 ucs_status_ptr_t ri_tag_recv_msg(ri_worker_t *worker, void *buffer, size_t count,
                                  ri_msg_t *msg, const ucp_request_param_t *param);
 
-/** Look for an unexpected message, without progress; with @a remove, take it out of matching: it is
- * the caller's then, for ri_tag_recv_msg(). @return The oldest one that fits, with @a info set, or
- * NULL. */
+/** Look for an unexpected message, without progress. With @a remove, take it out of matching: it is
+ * the caller's then, who receives it by ri_tag_recv_msg(). @return The oldest message that fits,
+ * with @a info set; NULL if there is none. */
 ri_msg_t *ri_tag_recv_probe(ri_worker_t *worker, uint64_t tag, uint64_t mask, int remove,
                             ucp_tag_recv_info_t *info);
 

@@ -11,7 +11,8 @@
 #include "../core/send_req.h"
 
 /**
- * Send without the fast path. The worker is locked, the parameters are valid.
+ * Send without the fast path. The worker is locked, the parameters are valid. Calls back: the send
+ * may end, and if the conn fails so do other operations on it.
  *
  * @param sync  The send is to complete only when it is matched.
  *
@@ -27,10 +28,12 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
  * RTRs that wait, as they may have counted it. If later ones were sent meanwhile, the conn fails by
  * ri_conn_lose(), which calls back; the conn may be gone afterwards.
  *
- * @param tag  That of the message before.
+ * @param tag     Tag of the message before it.
+ * @param status  Why it was not sent.
  */
 void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t status);
 
+/* The datatype of a send or receive: bytes, if the application names none. */
 #define RI_SEND_PARAM_DATATYPE(_param) \
     (((_param)->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? (_param)->datatype : \
                                                              ucp_dt_make_contig(1))

@@ -12,25 +12,31 @@
 #include "send.h"
 
 /**
- * Send a contiguous message by the channel if it has room, else by one active message, without a
- * request unless UCX holds it back. The conditions are those of ri_tag_send(); the conn has no
- * ring, and the receiver's id is known.
+ * Send a contiguous message of less than conn->fast_max bytes by the channel if it has room, else
+ * by one active message, without a request unless UCX holds it back. ri_tag_send() has checked the
+ * parameters; the conn has no ring, and the receiver's id is known.
  *
  * @return What the application's call returns. After an error the number of the message is taken
- *         back (ri_send_take_back()).
+ *         back (ri_send_take_back()), which may call back.
  */
 ucs_status_ptr_t ri_tag_send_no_ring(ri_conn_t *conn, const void *buffer, size_t length,
                                      uint64_t tag, const ucp_request_param_t *param);
 
-/** As ri_tag_send_record(), with at most RI_RING_INLINE bytes, which go in one line. @return What
- * the application's call returns. */
+/**
+ * Send a contiguous message of @a count elements, @a length bytes, at most RI_RING_INLINE, through
+ * the ring in one line, or by ri_tag_send_slow() if there is no room. ri_tag_send() has checked the
+ * parameters, and the conn has a ring.
+ *
+ * @return What the application's call returns.
+ */
 ucs_status_ptr_t ri_tag_send_line(ri_conn_t *conn, const void *buffer, size_t count,
                                   size_t length, uint64_t tag,
                                   const ucp_request_param_t *param);
 
 /**
  * Send a contiguous message of @a count elements, @a length bytes, through the ring in one record,
- * or by ri_tag_send_slow() if there is no room.
+ * or by ri_tag_send_slow() if there is no room. ri_tag_send() has checked the parameters, and the
+ * conn has a ring.
  *
  * @return What the application's call returns.
  */
@@ -41,7 +47,8 @@ ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t 
 /**
  * Send a contiguous message of @a count elements, @a length bytes, through the ring in parts; in
  * one record if it is one of a row; or by ri_tag_send_slow() if there is no room for all of it. It
- * has RI_RING_PARTS_MIN bytes or more.
+ * has RI_RING_PARTS_MIN bytes or more. ri_tag_send() has checked the parameters, and the conn has a
+ * ring.
  *
  * @return What the application's call returns.
  */
@@ -50,9 +57,11 @@ ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t c
                                    const ucp_request_param_t *param);
 
 /**
- * Send a tag message on @a conn. The worker is locked.
+ * Send a tag message on @a conn. The worker is locked. Calls back: the send may end, and if the
+ * conn fails so do other operations on it; then it may be gone afterwards.
  *
- * @param sync  The send is to complete only when it is matched.
+ * @param param  The application's, which was checked.
+ * @param sync   The send is to complete only when it is matched.
  *
  * @return What the application's call returns.
  */
