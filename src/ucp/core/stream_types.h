@@ -120,8 +120,8 @@ struct ri_stream {
 
     /* receives with a transfer through a network that has not ended */
     unsigned num_transfers;
-    ucs_list_link_t
-            fetching; /* receives that wait for their data (proto/rndv/rndv_recv.h) */
+    /* receives that wait for their data (proto/rndv/rndv_recv.h) */
+    ucs_list_link_t fetching;
 
     /* Receives that are offered to the sender (proto/rtr). */
     struct {

@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * An address comes without its length, so what is read of it follows from what was read before.
  */
 #include "address.h"
 #include "base.h"

@@ -41,8 +41,8 @@ static_assert(sizeof(ri_wire_address_t) == 40, "wire format");
 /* What a worker says of itself, in its address and in hellos. */
 typedef struct ri_wire_worker {
     uint64_t uid;   /* 0: not known */
-    uint16_t am_id; /* as in the address */
-    uint16_t rank;  /* as in the address */
+    uint16_t am_id; /* 1 + the id that it takes active messages by; 0: not known */
+    uint16_t rank;  /* 1 + the rank of its process, for people; 0: not known */
 } ri_wire_worker_t;
 
 /* The highest active message id that an address can tell. */
@@ -51,7 +51,7 @@ typedef struct ri_wire_worker {
 /* The highest rank that an address can tell. */
 #define RI_WIRE_RANK_MAX (UINT16_MAX - 1)
 
-/** @return What stands in an address for a rank in a job, or a negative number: it is not known. */
+/** @return What stands in an address for @a rank in a job; a negative rank is not known. */
 static inline uint16_t ri_wire_rank(long rank)
 {
     return ((rank >= 0) && (rank <= RI_WIRE_RANK_MAX)) ? rank + 1 : 0;
@@ -61,7 +61,7 @@ static inline uint16_t ri_wire_rank(long rank)
  * Look for this library's part in front of a worker address.
  *
  * @param address   An address as an application hands it over; its length is not known.
- * @param stock     Set to the stock address within it, in each case.
+ * @param stock     Set to the stock address within @a address, whatever is returned.
  * @param worker    Set to what that part says of the worker, if there is one; else left as it is.
  *                  Its am_id and rank are 0 if it is of another version.
  *
@@ -76,7 +76,8 @@ ucs_status_t ri_wire_address_parse(const void *address, const void **stock,
  * no such process. */
 ri_host_process_t ri_wire_address_process(const void *address);
 
-/** Write this library's part of the address of @a worker, without its process. */
+/** Write this library's part of the address of @a worker. Its process is left 0, for the caller to
+ * set. */
 void ri_wire_address_pack(ri_wire_address_t *prefix, const ri_wire_worker_t *worker);
 
 #endif

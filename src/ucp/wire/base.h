@@ -16,6 +16,7 @@
 #error "the wire format is written for little-endian machines"
 #endif
 
+/* The version of the wire format: two workers understand each other only if it is equal. */
 #define RI_WIRE_VERSION 2
 
 /* Ids of conns and streams on the wire: 24 bits, the upper 4 a generation. */
@@ -26,6 +27,7 @@
 /* No message is longer. */
 #define RI_WIRE_LENGTH_MAX (1ul << 62)
 
+/* The types of messages. (protocol.md sections 3 and 6) */
 typedef enum ri_wire_type {
     /* In the sequence of the sender's conn: each takes one sequence number. */
     RI_WIRE_EAGER      = 1, /* tag, payload */
@@ -105,14 +107,14 @@ static inline uint32_t ri_wire_get_id(const ri_wire_base_t *base)
     return base->id[0] | ((uint32_t)base->id[1] << 8) | ((uint32_t)base->id[2] << 16);
 }
 
-/** @return Whether a worker may have that uid: they are random, but for the smallest ones, which
- * the map of peers needs for itself (handle_map.h). */
+/** @return Whether a worker may have @a uid: uids are random, but none is as small as the numbers
+ * that the map of peers needs for itself (handle_map.h). */
 static inline int ri_wire_uid_is_valid(uint64_t uid)
 {
     return uid > 1;
 }
 
-/** @return Whether that may be the id of a conn or stream. */
+/** @return Whether @a id may be the id of a conn or stream. */
 static inline int ri_wire_id_is_valid(uint32_t id)
 {
     return (id != 0) && (id <= RI_WIRE_ID_MAX);

@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Payloads that have a form, and fields that have to fit each other.
  */
 #include "check.h"
 #include "grid.h"

@@ -16,8 +16,9 @@
  * Check the payload of an RTS or POOL. It must not change meanwhile: what a peer can write is
  * copied before.
  *
- * @param type   RI_WIRE_RTS or RI_WIRE_POOL.
- * @param total  Set to the length of the data in all, unless an error is returned.
+ * @param type    RI_WIRE_RTS or RI_WIRE_POOL.
+ * @param length  Bytes of the payload.
+ * @param total   Set to the length of the data in all, unless an error is returned.
  *
  * @return UCS_OK or UCS_ERR_INVALID_PARAM.
  */
@@ -25,32 +26,31 @@ ucs_status_t ri_wire_check_rts(ri_wire_type_t type, const void *payload, size_t 
                                size_t *total);
 
 /**
- * Check the payload of a PLACED.
+ * Check the payload of a PLACED. It must not change meanwhile: what a peer can write is copied
+ * before.
  *
- * @param total  Set to the length of the data that was written, unless an error is returned.
+ * @param length  Bytes of the payload.
+ * @param total   Set to the length of the data that was written, unless an error is returned.
  *
  * @return UCS_OK or UCS_ERR_INVALID_PARAM.
  */
 ucs_status_t ri_wire_check_placed(const void *payload, size_t length, size_t *total);
 
-/** Check the payload of RTS, POOL: for their rows of the table of types. @return See
- * ri_wire_row_t.check. */
+/** The `check` of RTS and POOL (ri_wire_row_t): check the payload. @return 0 if it is malformed. */
 int ri_wire_check_rts_msg(const ri_wire_msg_t *msg);
 
-/** Check the payload of PLACED: for its row of the table of types. @return See
- * ri_wire_row_t.check. */
+/** The `check` of PLACED (ri_wire_row_t): check the payload. @return 0 if it is malformed. */
 int ri_wire_check_placed_msg(const ri_wire_msg_t *msg);
 
-/** Check the grid of RTR_GRID: for its row of the table of types. @return See
- * ri_wire_row_t.check. */
+/** The `check` of RTR_GRID (ri_wire_row_t): check the grid. @return 0 if it is malformed. */
 int ri_wire_check_grid_msg(const ri_wire_msg_t *msg);
 
-/** Check that FIRST is not the whole message: for its row of the table of types. @return See
- * ri_wire_row_t.check. */
+/** The `check` of FIRST (ri_wire_row_t): it must not be the whole message. @return 0 if it is
+ * malformed. */
 int ri_wire_check_first_msg(const ri_wire_msg_t *msg);
 
-/** Check of CHANNEL_AGAIN that its payload fits into a record, and that there is none behind the
- * last record: for its row of the table of types. @return See ri_wire_row_t.check. */
+/** The `check` of CHANNEL_AGAIN (ri_wire_row_t): its payload must fit into a record, and with
+ * RI_WIRE_CHANNEL_ALL there must be none. @return 0 if it is malformed. */
 int ri_wire_check_again_msg(const ri_wire_msg_t *msg);
 
 #endif

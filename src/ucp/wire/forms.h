@@ -4,7 +4,8 @@
  *
  * What the header of each type of message looks like, and the payloads that have a form. All of it
  * is little-endian and packed. docs/protocol.md, sections 3 and 6, is normative. Types that have no
- * structure here consist of the base header.
+ * structure here consist of the base header. A structure is the header of the type of its name,
+ * unless a comment says otherwise.
  *
  * Members named `reserved` are sent as 0 and not read.
  */
@@ -20,7 +21,7 @@ typedef struct ri_wire_hello {
     uint32_t magic;  /* RI_WIRE_MAGIC */
     uint8_t version; /* RI_WIRE_VERSION */
     uint8_t flags;   /* 0 */
-    uint16_t am_id;  /* of the sending worker, as in its address */
+    uint16_t am_id;  /* of the sending worker, as in ri_wire_address_t */
     uint64_t uid;    /* of the sending worker */
     uint64_t host; /* ri_host_id(): whether /proc/<pid> may mean the same; 0: no rings */
     uint32_t conn_id; /* of the sending conn, for what is addressed to it */
@@ -73,7 +74,7 @@ typedef struct ri_wire_ring_offer {
     ri_wire_base_t base; /* value: size of the ring in bytes */
     uint32_t pid;        /* of the process that made it */
     uint32_t fd;         /* of its memory, open in that process */
-    uint32_t stream_id;  /* as CONN_ACK would tell it */
+    uint32_t stream_id;  /* id of the stream, so that no CONN_ACK is needed */
     uint32_t reserved;
     uint64_t cookie; /* that its first page must hold */
     uint64_t uid;    /* of the worker that made it */
@@ -126,12 +127,13 @@ typedef struct ri_wire_rtr {
     uint64_t address;    /* of the receive's memory */
     uint64_t length;     /* of the receive's memory */
     uint32_t seen;       /* up to this number the conn's messages have been matched */
-    uint16_t ahead;      /* so many later ones that fit go to other receives */
+    uint16_t ahead;      /* so many later messages that fit go to other receives */
     uint16_t grant;      /* of the ring that carries the RTR */
     uint32_t generation; /* of the grant */
 } __attribute__((packed)) ri_wire_rtr_t;
 
-/* RTRs of a peer by message that may be out at a time. */
+/* So many RTRs that went as messages, not by a ring, may be out at one peer at a time. Each of them
+ * has an entry. */
 #define RI_WIRE_RTR_ENTRIES 32
 
 /* An RTR through a network, for a plane through a network. */
@@ -152,10 +154,11 @@ typedef struct ri_wire_rtr_msg {
 /* Loops of a grid (grid.h), the innermost one first. */
 #define RI_WIRE_GRID_LOOPS 3
 
+/* Memory in runs: a run, repeated by loops. No message by itself; see grid.h. */
 typedef struct ri_wire_grid {
     uint64_t run; /* bytes of a run */
     struct {
-        uint32_t count; /* 1: no loop */
+        uint32_t count; /* turns; 1: there is no loop */
         int64_t stride; /* from one turn to the next, in bytes */
     } __attribute__((packed)) loop[RI_WIRE_GRID_LOOPS];
 } __attribute__((packed)) ri_wire_grid_t;
@@ -210,10 +213,10 @@ typedef struct ri_wire_revoked {
     uint32_t reserved;
 } __attribute__((packed)) ri_wire_revoked_t;
 
-/* Flag of REVOKED: it is too late, the RTR was used. */
+/* Flag of REVOKED: it is too late, as the RTR was used. */
 #define RI_WIRE_REVOKED_USED 1
 
-/* Messages that one USED tells of. */
+/* The most messages that one USED tells of. */
 #define RI_WIRE_USED_MAX 12
 
 typedef struct ri_wire_used {
@@ -297,12 +300,12 @@ typedef struct ri_wire_abandon {
     uint32_t sn;         /* of the RTS */
 } __attribute__((packed)) ri_wire_abandon_t;
 
-/* Pool buffers that one RELEASE names. */
+/* The most pool buffers that one RELEASE names. */
 #define RI_WIRE_RELEASE_MAX 8
 
 typedef struct ri_wire_release {
-    ri_wire_base_t base; /* value: how many, from 1 on */
-    uint32_t ids[RI_WIRE_RELEASE_MAX];
+    ri_wire_base_t base;               /* value: how many buffers, from 1 on */
+    uint32_t ids[RI_WIRE_RELEASE_MAX]; /* of the buffers */
 } __attribute__((packed)) ri_wire_release_t;
 
 /* PLANE_REQ, PLANE_ACK */
@@ -323,7 +326,7 @@ typedef enum ri_wire_plane_id {
     RI_WIRE_PLANE_UD      = 4
 } ri_wire_plane_id_t;
 
-/* The value of PLANE_ACK. */
+/* Flags of the value of PLANE_ACK. Without any, the sender of PLANE_REQ cannot be reached. */
 #define RI_WIRE_PLANE_REACHED 1 /* the sender of PLANE_REQ can be reached; or agreed */
 #define RI_WIRE_PLANE_LATER   4 /* no way yet: the sender of PLANE_REQ may ask again */
 
@@ -331,8 +334,8 @@ typedef enum ri_wire_plane_id {
  * memory, and takes RTRs. */
 #define RI_WIRE_PLANE_WRITES 1
 
-/* With RI_WIRE_PLANE_WRITES: it takes RTRs of receives in runs, too; through a network also from a
- * channel. */
+/* The value of PLANE_REQ, with RI_WIRE_PLANE_WRITES: its sender takes RTRs of receives in runs,
+ * too; through a network also from a channel. */
 #define RI_WIRE_PLANE_GRIDS 16
 
 /* The value of PLANE_REQ and PLANE_ACK: it is about giving up a way of the plane rc or ud. */
@@ -409,7 +412,7 @@ static_assert(sizeof(ri_wire_release_t) == 40, "wire format");
 static_assert(sizeof(ri_wire_plane_t) == 48, "wire format");
 static_assert(sizeof(ri_wire_nack_t) == 16, "wire format");
 
-/** @return The length of a checked RTS or POOL payload. */
+/** @return The length of the payload of an RTS or POOL, as its fixed part says. */
 static inline size_t ri_wire_rts_length(const ri_wire_rts_t *rts)
 {
     size_t of_key = (rts->flags & RI_WIRE_RTS_KEYS) ? sizeof(uint32_t) : 0;
@@ -417,7 +420,7 @@ static inline size_t ri_wire_rts_length(const ri_wire_rts_t *rts)
     return sizeof(*rts) + rts->num_segments * (sizeof(rts->segments[0]) + of_key);
 }
 
-/** @return How an RTS names the RTR that its message was sent by. */
+/** @return How an RTS with RI_WIRE_RTS_BY_RTR names the RTR that its message was sent by. */
 static inline uint64_t ri_wire_rtr_name(uint16_t entry, uint32_t generation)
 {
     return ((uint64_t)entry << 32) | generation;

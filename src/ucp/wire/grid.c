@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The limits of a grid that is valid are such that no sum or product here overflows.
  */
 #include "grid.h"
 

@@ -17,10 +17,10 @@
 /* A grid has no more runs. */
 #define RI_GRID_RUNS_MAX 65536u
 
-/* A sender need not write shorter runs, each of which is a write of its own. */
+/* A sender need not write runs that are shorter: each run is a write of its own. */
 #define RI_GRID_RUN_MIN 1024u
 
-/** @return A grid of one run. */
+/** @return A grid of one run of @a length bytes. */
 static inline ri_wire_grid_t ri_grid_run(uint64_t length)
 {
     ri_wire_grid_t grid = {.run = length};
@@ -32,7 +32,7 @@ static inline ri_wire_grid_t ri_grid_run(uint64_t length)
     return grid;
 }
 
-/** @return The number of runs. */
+/** @return The number of runs of a grid. */
 static inline uint32_t ri_grid_runs(const ri_wire_grid_t *grid)
 {
     uint32_t runs = 1;
@@ -44,22 +44,25 @@ static inline uint32_t ri_grid_runs(const ri_wire_grid_t *grid)
     return runs;
 }
 
-/** @return Whether the runs are @a length bytes in all, which is not 0, and no address of them,
- * with the first one at @a address, is beyond what there can be. */
+/** @return Whether a grid, which is wire input, may be used: its runs are @a length bytes in all,
+ * which is not 0, and with the first run at @a address all of them are at addresses that there can
+ * be. */
 int ri_grid_is_valid(const ri_wire_grid_t *grid, uint64_t address, uint64_t length);
 
-/** Set @a lo and @a hi to the first byte of all runs, and behind the last one, from the first byte
- * of the first run. */
+/** Set @a lo to where the lowest byte of all runs is, and @a hi to where the highest one ends, both
+ * in bytes from the start of the first run. @a lo is 0 or negative. */
 void ri_grid_hull(const ri_wire_grid_t *grid, int64_t *lo, int64_t *hi);
 
 /**
- * The runs from the byte @a offset on, in the order of their bytes.
+ * Write to @a segments where the bytes of a grid are, from its byte @a offset on, in their order:
+ * one segment for each run.
  *
  * @param address   Of the first run.
- * @param length_p  In: how many bytes, not 0, and not more than there are. Out: those of the runs
- *                  that there was room for.
+ * @param length_p  In: how many bytes are wanted, not 0, and not more than there are. Out: how many
+ *                  the segments have.
+ * @param max       Room in @a segments, not 0.
  *
- * @return How many runs, at most @a max, which is not 0. The first and the last one may be parts.
+ * @return How many segments were written. The first and the last one may be parts of a run.
  */
 size_t ri_grid_segments(const ri_wire_grid_t *grid, uint64_t address, uint64_t offset,
                         uint64_t *length_p, ri_segment_t *segments, size_t max);

@@ -10,12 +10,14 @@
 
 #include "forms.h"
 
-/* Which members a type has is in its row (types.c); what they mean, in its structure (forms.h). All
- * others are 0, but for the arrays: these have no meaning in a type that does not have them. */
+/* Which members a type has is in its row (types.c). What a member means is in the structure of the
+ * type (forms.h), where some names are shorter: cookie for ring_cookie, length for rtr_length or
+ * plane_address_length. Members that a type does not have are 0, but for the arrays, which mean
+ * nothing then. */
 typedef struct ri_wire_msg {
     ri_wire_type_t type; /* without flags */
     uint32_t id;         /* of the conn or stream addressed; 0 with a hello */
-    uint32_t value;
+    uint32_t value;      /* of the base header */
     uint32_t req_id;
     uint64_t tag;
     uint64_t uid;
@@ -46,7 +48,7 @@ typedef struct ri_wire_msg {
     uint16_t asked;
     uint8_t record_type; /* of the record of CHANNEL_AGAIN */
     uint8_t plane;
-    uint8_t plane_address_length;
+    uint8_t plane_address_length; /* as it came: the array may be shorter */
 
     /* Arrays. */
     uint8_t plane_address[RI_PLANE_ADDRESS_MAX];
@@ -55,7 +57,7 @@ typedef struct ri_wire_msg {
     uint32_t used[RI_WIRE_USED_MAX];
     uint32_t release[RI_WIRE_RELEASE_MAX]; /* the value says how many there are */
 
-    int has_hello;
+    int has_hello; /* it has a hello, which says who is addressed in place of the id */
     ri_wire_hello_t hello; /* if it has one */
     const void *payload;   /* in the caller's buffer; NULL if the data is elsewhere */
     size_t length;         /* of the payload */

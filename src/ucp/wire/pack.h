@@ -16,7 +16,7 @@
  * payload is left out. Nothing is checked: the type has a row, and the fields have values that they
  * may have.
  *
- * @param header  Room for RI_WIRE_CONTROL_MAX bytes.
+ * @param header  Where to write: RI_WIRE_CONTROL_MAX bytes are enough for each type.
  *
  * @return How many bytes were written.
  */

@@ -20,7 +20,8 @@
 /* Who carries out atomic operations on the memory of a key. All origins must do the same. */
 typedef enum ri_wire_atomics {
     RI_WIRE_ATOMICS_STOCK, /* UCX */
-    RI_WIRE_ATOMICS_CPU, /* any processor of the host: UCX's are those of the target's, too */
+    /* any processor of the host, as UCX has them done by a processor, too: that of the target */
+    RI_WIRE_ATOMICS_CPU,
     RI_WIRE_ATOMICS_COUNT
 } ri_wire_atomics_t;
 
@@ -29,17 +30,17 @@ typedef enum ri_wire_atomics {
  * as many domains as the magic number would mean.
  */
 typedef struct ri_wire_rkey {
-    uint64_t magic;       /* RI_WIRE_RKEY_MAGIC */
-    uint8_t version;      /* RI_WIRE_RKEY_VERSION */
-    uint8_t length;       /* of this structure; the key of stock follows */
-    uint8_t atomics;      /* ri_wire_atomics_t */
-    uint8_t plane_length; /* bytes of plane; 0: the memory is not copied directly */
-    uint32_t mailbox;     /* 1 + descriptor of the mailbox in that process; 0: none */
-    ri_host_process_t process;           /* whose memory it is */
-    uint64_t address;                    /* where the memory is in that process */
-    uint64_t size;                       /* of the memory; 0: there is none */
-    uint64_t region;                     /* its number, for the mailbox */
-    ri_mapping_place_t place;            /* the file it is of; inode 0: none */
+    uint64_t magic;            /* RI_WIRE_RKEY_MAGIC */
+    uint8_t version;           /* RI_WIRE_RKEY_VERSION */
+    uint8_t length;            /* of this structure; the key of stock follows */
+    uint8_t atomics;           /* ri_wire_atomics_t */
+    uint8_t plane_length;      /* bytes of plane; 0: the memory is not copied directly */
+    uint32_t mailbox;          /* 1 + descriptor of the mailbox in `process`; 0: none */
+    ri_host_process_t process; /* whose memory it is */
+    uint64_t address;          /* where the memory is in `process` */
+    uint64_t size;             /* of the memory; 0: there is none */
+    uint64_t region;           /* number of the memory, for the mailbox */
+    ri_mapping_place_t place;  /* the file that the memory is of; inode 0: none */
     uint8_t plane[RI_PLANE_ADDRESS_MAX]; /* address of the plane within the host */
 } __attribute__((packed)) ri_wire_rkey_t;
 
@@ -48,7 +49,7 @@ typedef struct ri_wire_rkey {
 
 static_assert(sizeof(ri_wire_rkey_t) == 120, "wire format");
 
-/** Write the fields that all keys have the same; all others are 0. */
+/** Write the fields that are equal in all keys: magic, version and length. All others are 0. */
 void ri_wire_rkey_init(ri_wire_rkey_t *rkey);
 
 /**

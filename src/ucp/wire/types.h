@@ -25,16 +25,16 @@ enum {
     RI_WIRE_BY_CHANNEL = 1 << 2  /* as a record of a channel through a network */
 };
 
-/* Who is introduced by a hello. */
+/* Which messages of a type have a hello, which introduces the sender. */
 typedef enum ri_wire_greets {
-    RI_WIRE_GREETS_NEVER,
+    RI_WIRE_GREETS_NEVER, /* no message of the type has a hello */
     RI_WIRE_GREETS_FIRST, /* as long as the sender does not know its stream's id */
-    RI_WIRE_GREETS_ALWAYS
+    RI_WIRE_GREETS_ALWAYS /* all messages of the type have a hello */
 } ri_wire_greets_t;
 
 /* What an active message has besides its header. */
 typedef enum ri_wire_payload {
-    RI_WIRE_PAYLOAD_NONE,
+    RI_WIRE_PAYLOAD_NONE,    /* nothing */
     RI_WIRE_PAYLOAD_HERE,    /* a payload, which may be empty */
     RI_WIRE_PAYLOAD_SOME,    /* a payload of at least one byte */
     RI_WIRE_PAYLOAD_ANYWHERE /* a payload, which may still be at the sender */
@@ -43,14 +43,15 @@ typedef enum ri_wire_payload {
 /* A field of a header. */
 typedef struct ri_wire_field {
     const char *name; /* as in protocol.md */
-    uint8_t offset;
-    uint8_t size;
+    uint8_t offset;   /* in the header */
+    uint8_t size;     /* bytes */
     /* offset in ri_wire_msg_t; RI_WIRE_RESERVED: 0 is sent, and not read */
     uint16_t member;
     uint64_t min; /* a message with a smaller value is malformed */
     uint64_t max; /* a message with a larger value is malformed; 0: any value will do */
 } ri_wire_field_t;
 
+/* The member of a field that is reserved. */
 #define RI_WIRE_RESERVED UINT16_MAX
 
 struct ri_wire_msg;
@@ -62,26 +63,27 @@ typedef struct ri_wire_row {
     uint8_t routes;   /* RI_WIRE_BY_* */
     uint8_t greets;   /* ri_wire_greets_t */
     uint8_t payload;  /* ri_wire_payload_t */
-    /* its record in a ring says whether the peer waited, see ri_ring_record_t */
+    /* the hint of its record in a ring (ri_ring_record_t) is set, and is read */
     uint8_t hints : 1;
     uint8_t in_sequence : 1; /* it takes part in matching, and has a sequence number */
     uint8_t announces : 1;   /* its payload, a ri_wire_rts_t, says where the data is */
-    /* its receiver may need the memory of the send that it is for until that has ended */
+    /* its receiver may need the memory of the send that it belongs to until that send has ended */
     uint8_t lends : 1;
-    uint8_t length; /* of the header without a hello */
-    uint8_t num_fields;
-    const ri_wire_field_t *fields; /* behind the base header, without gaps */
+    uint8_t length;     /* of the header without a hello */
+    uint8_t num_fields; /* entries of `fields` */
+    /* all fields behind the base header, without gaps; one may be the value of the base header */
+    const ri_wire_field_t *fields;
 
     /** Check what fields have to do with each other or with the payload, when each of them is known
      * to be in its range. NULL: nothing is to be checked. @return 0 for a malformed message. */
     int (*check)(const struct ri_wire_msg *msg);
 } ri_wire_row_t;
 
-/* By ri_wire_type_t. (types.c) */
+/* The rows of all types, by ri_wire_type_t (types.c). */
 extern const ri_wire_row_t ri_wire_rows[RI_WIRE_TYPE_LAST];
 
-/** @return The row of a type, or NULL if that is none. @a type: the byte without its flag, as it
- * came. */
+/** @return The row of a type, or NULL if there is no such type. @a type: the byte without its flag,
+ * as it came. */
 static inline const ri_wire_row_t *ri_wire_row(uint8_t type)
 {
     const ri_wire_row_t *row = &ri_wire_rows[(type < RI_WIRE_TYPE_LAST) ? type : 0];
@@ -103,7 +105,8 @@ static inline int ri_wire_type_in_sequence(uint8_t type)
     return (type < RI_WIRE_TYPE_LAST) && ri_wire_rows[type].in_sequence;
 }
 
-/** @return Whether there is such a type, and it may travel so. @a route: one of RI_WIRE_BY_*. */
+/** @return Whether there is such a type, and it may travel by @a route, one of RI_WIRE_BY_*. @a
+ * type: the byte without its flag, as it came. */
 static inline int ri_wire_may_go(uint8_t type, unsigned route)
 {
     return (type < RI_WIRE_TYPE_LAST) && ((ri_wire_rows[type].routes & route) != 0);
