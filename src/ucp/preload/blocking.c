@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Interposed: flushes that wait; and how calls wait that are made of one that does not.
+ * Interposed: flushes that wait. Other blocking calls are made of one that does not block, and
+ * ri_blocking_wait().
  */
 #include "blocking.h"
 #include "guard.h"
@@ -75,7 +76,8 @@ static ucs_status_t flush_stock(ri_worker_t *worker, ri_conn_t *conn)
  *
  * @param conn  NULL: the whole worker.
  *
- * @return UCS_ERR_CANCELED if the endpoint is closed meanwhile; else what stock's flush returns.
+ * @return UCS_ERR_CANCELED if the endpoint is closed meanwhile; else an error of stock's flush;
+ *         else why posted puts are lost (ri_posts_flush()), or UCS_OK.
  */
 static ucs_status_t flush_wait(ri_worker_t *worker, ri_conn_t *conn)
 {

@@ -11,13 +11,14 @@
 #include "../core/types.h"
 
 /**
- * The blocking calls of UCP: progress a worker until a request has ended, and free it. The worker
- * is not locked by the caller; progress calls back.
+ * Progress a worker until a request has ended, and free the request: what a blocking call of UCP
+ * does. The worker is not locked by the caller; progress calls back.
  *
- * @param request  What a call that does not block has returned: a request, which is freed, or a
- *                 status.
+ * @param stock    Handle of the worker.
+ * @param request  What a call that does not block has returned: a request, of stock or of this
+ *                 library, or a status.
  *
- * @return The status of the request, or that in place of one.
+ * @return The status of the request, or the status that was returned in place of one.
  */
 ucs_status_t ri_blocking_wait(ucp_worker_h stock, ucs_status_ptr_t request);
 

@@ -54,8 +54,8 @@ static void scheme_warn(const char *name, const char *value)
 
 /* A variable whose value stock must not see. */
 typedef struct hidden_variable {
-    char name[64];
-    char *value; /* NULL: it was left alone */
+    char name[64]; /* with its prefix */
+    char *value;   /* what it is set to again; NULL: it was left alone */
 } hidden_variable_t;
 
 /* Hide the scheme variable of a prefix. @return Whether it is set at all. */

@@ -31,9 +31,9 @@ static inline int ri_guard_needed(void)
                        0);
 }
 
-/** Enter the worker of a handle, to call a stock function on it that needs nothing else. A handle
- * that this library does not serve will do. @return What @ref ri_guard_leave takes; NULL if there
- * is nothing to leave. */
+/** Lock the worker of a handle, if it may need that, to call a stock function on it that needs
+ * nothing else. The handle may be one that this library does not serve. @return What @ref
+ * ri_guard_leave takes; NULL if there is nothing to leave. */
 static inline ri_worker_t *ri_guard_worker(ucp_worker_h stock)
 {
     ri_worker_t *worker = ri_guard_needed() ? ri_worker_find(stock) : NULL;
@@ -44,9 +44,9 @@ static inline ri_worker_t *ri_guard_worker(ucp_worker_h stock)
     return worker;
 }
 
-/** Enter the worker of an endpoint, to call a stock function on it that needs nothing else. An
- * endpoint that this library does not serve will do. @return What @ref ri_guard_leave takes; NULL
- * if there is nothing to leave. */
+/** Lock the worker of an endpoint, if it may need that, to call a stock function on it that needs
+ * nothing else. The endpoint may be one that this library does not serve. @return What @ref
+ * ri_guard_leave takes; NULL if there is nothing to leave. */
 static inline ri_worker_t *ri_guard_ep(ucp_ep_h ep)
 {
     ri_conn_t *conn = ri_guard_needed() ? ri_conn_find(ep) : NULL;
@@ -58,7 +58,7 @@ static inline ri_worker_t *ri_guard_ep(ucp_ep_h ep)
     return conn->worker;
 }
 
-/** Leave a worker that was entered by a guard. @a worker may be NULL. */
+/** Unlock what ri_guard_worker() or ri_guard_ep() has returned, which may be NULL. */
 static inline void ri_guard_leave(ri_worker_t *worker)
 {
     if (worker != NULL) {
@@ -66,7 +66,8 @@ static inline void ri_guard_leave(ri_worker_t *worker)
     }
 }
 
-/* How many fields that this library does not know a parameter structure may have. */
+/* Room for the fields of a parameter structure that this library does not know: a mask has 64 bits,
+ * and each field is taken to be a word. */
 #define RI_PARAMS_EXTRA_BYTES (64 * sizeof(uint64_t))
 
 /**

@@ -21,8 +21,8 @@ typedef int (*mpi_commit_t)(void *type);
 
 /* A commit that a thread is in. */
 typedef struct mpi_commit_state {
-    int handle;
-    ucp_datatype_t datatype; /* that was created for it; 0: none */
+    int handle;              /* MPICH's handle of the type */
+    ucp_datatype_t datatype; /* the generic datatype that was created for it; 0: none */
 } mpi_commit_state_t;
 
 static _Atomic(int) mpi_switched_on;

@@ -14,8 +14,8 @@
 #include "../core/request.h"
 #include "../rma/posts.h"
 
-/* Enter the worker of an endpoint to send a message that puts must not come behind. @return As
- * ri_guard_ep(). */
+/* Lock the worker of an endpoint, if need be, to send a message by stock; posted puts are carried
+ * out before it. @return What ri_guard_leave() takes. */
 static ri_inline ri_worker_t *pass_enter_message(ucp_ep_h ep)
 {
     ri_worker_t *guard = ri_guard_ep(ep);
@@ -30,7 +30,8 @@ static ri_inline ri_worker_t *pass_enter_message(ucp_ep_h ep)
     return guard;
 }
 
-/* The handler's id of this library must stay this library's. */
+/* Whether an application asks for the active message id that this library has taken, which is
+ * logged. */
 static int am_id_is_taken(ucp_worker_h stock, unsigned id)
 {
     if ((ri_worker_find(stock) == NULL) || (id != ri_config.am_id)) {

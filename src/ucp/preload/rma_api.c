@@ -37,8 +37,8 @@ ucs_status_t ucp_worker_fence(ucp_worker_h stock)
 /* An operation that is stock's. It may call the application back within its call, and the endpoint
  * may be closed there: so the conn is looked up again. */
 typedef struct rma_call {
-    ri_worker_t *worker; /* entered; NULL: not of this library */
-    uint32_t conn_id;
+    ri_worker_t *worker; /* it is locked; NULL: the endpoint is not of this library */
+    uint32_t conn_id;    /* of the conn, which may be closed within the call */
 } rma_call_t;
 
 static ri_inline rma_call_t rma_enter_conn(ri_conn_t *conn)
@@ -352,7 +352,7 @@ ucs_status_ptr_t ucp_get_nbx(ucp_ep_h ep, void *buffer, size_t count,
     return ret;
 }
 
-/* The operations of all forms. */
+/* The operations of the older calls, as ucp_atomic_op_nbx() names them. */
 static const ucp_atomic_op_t rma_post_ops[] = {
         [UCP_ATOMIC_POST_OP_ADD] = UCP_ATOMIC_OP_ADD,
         [UCP_ATOMIC_POST_OP_AND] = UCP_ATOMIC_OP_AND,
