@@ -15,16 +15,18 @@
 #include "../../ucs/base.h"
 #include "../../ucs/clock.h"
 
-/* How often the word has to have been far in succession. */
+/* The other side is far after so many reads in succession that took long. */
 #define RI_DISTANCE_FAR_TIMES 3
 
-/** From how many ticks (ucs/clock.h) on for a line of the other side's it is far; 0: never. */
+/** A read of a line of the other side's takes long if it takes so many ticks (ucs/clock.h) or more;
+ * 0: none does. Set by the configuration. */
 extern uint64_t ri_distance_far_ticks;
 
-/* Of one pair of processes, in one direction. All 0: near, and nothing was read. */
+/* What one process knows of the distance of another one. All 0: near, and nothing was read. */
 typedef struct ri_distance {
-    uint32_t word;  /* as it was read last */
-    uint32_t times; /* far in so many reads, in succession */
+    uint32_t word; /* the word as it was read last */
+    /* so many reads in succession took long, at most RI_DISTANCE_FAR_TIMES */
+    uint32_t times;
 } ri_distance_t;
 
 /** @return Whether the other side is far, as was seen until now. */
@@ -33,8 +35,9 @@ static inline int ri_distance_is_far(const ri_distance_t *distance)
     return distance->times >= RI_DISTANCE_FAR_TIMES;
 }
 
-/** Read a word that the other side writes, in a line that it writes nothing else in, and note how
- * long that has taken. @return The word. */
+/** Read a word that the other side writes, in a line that it writes nothing else in. If the word
+ * has changed, note how long that has taken. What was written before the word is seen afterwards.
+ * @return The word. */
 uint32_t ri_distance_read(ri_distance_t *distance, const _Atomic(uint32_t) *word);
 
 #endif

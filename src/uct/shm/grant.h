@@ -10,9 +10,9 @@
  * The word has a generation, which the receiver counts up for each grant, so that what is late for
  * an earlier one changes nothing.
  *
- * Of RTRs through a network the sender notes in the same way which it has used, in words of its
- * own: a message, REVOKE, then does what the receiver does to a grant (protocol-rndv.md, section
- * 4.6).
+ * RTRs through a network have no shared memory. The sender notes in such words of its own which of
+ * them it has used, and a message, REVOKE, does to them what a receiver does to a grant
+ * (protocol-rndv.md, section 4.6).
  */
 #ifndef RI_GRANT_H
 #define RI_GRANT_H
@@ -34,7 +34,8 @@
  *                                 without a look; ri_ring_grant_free()
  *   WRITTEN, FAILED, SLOT -> OUT  receiver: offers another receive, with a new generation;
  *                                 ri_ring_grant_offer()
- *   USED, SHARING -> OUT          the same: the sender of the earlier one is gone, or was given up
+ *   USED, SHARING -> OUT          receiver: offers another receive, as the sender of the earlier
+ *                                 one is gone, or was given up; ri_ring_grant_offer()
  *
  * What is found in the word is wire input to either side, and so nothing that could be asserted:
  * the functions assert what their own side changes it to.
@@ -49,7 +50,7 @@ enum {
     RI_RING_GRANT_SHARING = 6  /* the sender is making that slot ready, within a call */
 };
 
-/* A line of its own for each grant, as both sides write it. */
+/* A grant. It has a cache line of its own, as both sides write it. */
 typedef struct ri_ring_grant {
     _Atomic(uint64_t) word; /* generation << 32 | RI_RING_GRANT_* */
     uint8_t pad[RI_CACHE_LINE - 8];
@@ -57,13 +58,14 @@ typedef struct ri_ring_grant {
 
 static_assert(sizeof(ri_ring_grant_t) == RI_CACHE_LINE, "no false sharing");
 
-/** @return The word of a grant. */
+/** @return The word of a grant of that generation and state (RI_RING_GRANT_*). */
 static inline uint64_t ri_ring_grant_word(uint32_t generation, uint32_t state)
 {
     return ((uint64_t)generation << 32) | state;
 }
 
-/** @return The state of a grant, or FREE if it is of another generation. */
+/** @return The state of a grant, or FREE if it is of another generation. It may be any number, as
+ * the other side writes it. What the other side had written before is seen afterwards. */
 static inline uint32_t ri_ring_grant_state(const ri_ring_grant_t *grant,
                                            uint32_t generation)
 {
@@ -80,7 +82,7 @@ static inline void ri_ring_grant_offer(ri_ring_grant_t *grant, uint32_t generati
                           memory_order_release);
 }
 
-/** Receiver: the sender has told by a message that it has WRITTEN. */
+/** Receiver: free a grant of which the sender has told by a message that it is WRITTEN. */
 static inline void ri_ring_grant_free(ri_ring_grant_t *grant, uint32_t generation)
 {
     atomic_store_explicit(&grant->word,

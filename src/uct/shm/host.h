@@ -21,9 +21,9 @@
  */
 uint64_t ri_host_id(void);
 
-/** @return Whether a process number of host @a a may mean the same at host @a b: to be proved by
- * looking at something that only this process has. Without a proof it does only if @a a and @a b
- * are equal. */
+/** @return Whether a process number of host @a a may mean the same process at host @a b. It is to
+ * be proved by a look at something that only that process has. Without a proof the number means the
+ * same only if @a a and @a b are equal. Both are values of ri_host_id(). */
 int ri_host_may_reach(uint64_t a, uint64_t b);
 
 /**
@@ -36,16 +36,17 @@ uint64_t ri_host_process_start(uint32_t pid);
 
 /* What tells a process from all others of this host. On the wire. (protocol.md section 7) */
 typedef struct ri_host_process {
-    uint64_t host; /* ri_host_id(): process numbers mean the same; 0: it is not known */
-    uint32_t pid;
+    uint64_t host;  /* ri_host_id(): process numbers mean the same; 0: it is not known */
+    uint32_t pid;   /* number of the process */
     uint32_t start; /* the lower bits of ri_host_process_start() */
 } __attribute__((packed)) ri_host_process_t;
 
 /** @return This process; host is 0 where /proc cannot be read. */
 ri_host_process_t ri_host_process_self(void);
 
+/* What a look at a process has shown. */
 typedef enum ri_host_look {
-    RI_HOST_RUNS,
+    RI_HOST_RUNS,   /* it exists, and a thread of it runs */
     RI_HOST_GONE,   /* no thread of it runs, whether or not its parent has noticed */
     RI_HOST_UNKNOWN /* /proc cannot be read */
 } ri_host_look_t;

@@ -34,10 +34,11 @@
 /* Processes that may use a mailbox at the same time. */
 #define RI_MAILBOX_SLOTS 128
 
-/* Operations of one of them at the same time: a power of two. */
+/* Operations of one origin at the same time: a power of two. */
 #define RI_MAILBOX_DEPTH 8
 
-/* The most data of an operation, and of its result: in the entry itself, and at all. */
+/* The most data of an operation, and of its result: RI_MAILBOX_INLINE bytes in the entry itself,
+ * RI_MAILBOX_DATA bytes at all. */
 #define RI_MAILBOX_INLINE 96
 #define RI_MAILBOX_DATA   4096
 
@@ -46,16 +47,16 @@
  *
  *   FREE -> POSTED             origin: ri_mailbox_tx_post()
  *   POSTED -> SERVING          target: it has seen the doorbell
- *   POSTED -> FREE             origin: it takes the operation back
+ *   POSTED -> FREE             origin: it takes the operation back; ri_mailbox_tx_take_back()
  *   SERVING -> DONE, REFUSED   target
- *   DONE, REFUSED -> FREE      origin: it has seen that
+ *   DONE, REFUSED -> FREE      origin: it has seen the result; ri_mailbox_tx_free()
  */
 typedef enum ri_mailbox_state {
-    RI_MAILBOX_FREE,
-    RI_MAILBOX_POSTED,
-    RI_MAILBOX_SERVING,
-    RI_MAILBOX_DONE,
-    RI_MAILBOX_REFUSED /* nothing was done */
+    RI_MAILBOX_FREE,    /* there is no operation in the entry */
+    RI_MAILBOX_POSTED,  /* whoever changes this first has the operation */
+    RI_MAILBOX_SERVING, /* the target is carrying the operation out */
+    RI_MAILBOX_DONE,    /* the operation is over, and its result is there */
+    RI_MAILBOX_REFUSED  /* the operation is over, and nothing was done */
 } ri_mailbox_state_t;
 
 /* What stands in an entry: its state, and above that the lower bits of the number of its
@@ -66,36 +67,42 @@ typedef enum ri_mailbox_state {
 
 /* What is said of an operation. The mailbox looks at the lengths only. */
 typedef struct ri_mailbox_head {
-    uint16_t kind;
-    uint16_t length;      /* of the memory that it is about, at most RI_MAILBOX_DATA */
-    uint16_t data_length; /* what comes with it: length, up to RI_MAILBOX_INLINE, or 0 */
-    uint16_t reserved;
-    uint64_t region; /* which memory of the target */
-    uint64_t address;
+    uint16_t kind;   /* which operation (rma/serve.h) */
+    uint16_t length; /* bytes of the memory that it is about, at most RI_MAILBOX_DATA */
+    /* bytes of data that come with it: at most the larger of length and RI_MAILBOX_INLINE */
+    uint16_t data_length;
+    uint16_t reserved; /* 0 */
+    uint64_t region;   /* number of the memory of the target (ri_wire_rkey_t.region) */
+    uint64_t address;  /* where the memory begins that it is about */
 } ri_mailbox_head_t;
 
+/* An entry of a slot. */
 typedef struct ri_mailbox_entry {
     _Atomic(uint32_t) state; /* RI_MAILBOX_WORD() */
-    ri_mailbox_head_t head;
-    uint8_t data[RI_MAILBOX_INLINE]; /* up to 32 bytes are in the line of all else */
+    ri_mailbox_head_t head;  /* of the operation, by the origin */
+    /* data of the operation, and then its result, if its length is at most RI_MAILBOX_INLINE; the
+     * first 32 bytes are in the cache line of the state and the head */
+    uint8_t data[RI_MAILBOX_INLINE];
 } __attribute__((aligned(2 * RI_CACHE_LINE))) ri_mailbox_entry_t;
 
 static_assert(sizeof(ri_mailbox_entry_t) == 2 * RI_CACHE_LINE, "no false sharing");
 
-/* Doorbells of one word. */
+/* So many doorbells are in one word, and so many words there are. */
 #define RI_MAILBOX_BELLS 2
 #define RI_MAILBOX_WORDS (RI_MAILBOX_SLOTS / RI_MAILBOX_BELLS)
 
 /* The shared memory. */
 typedef struct ri_mailbox_area {
     uint32_t version;             /* RI_MAILBOX_VERSION, written once */
-    _Atomic(uint32_t) num_words;  /* of doorbells that have ever been used */
+    _Atomic(uint32_t) num_words;  /* words of doorbells that have ever been used */
     _Atomic(uint32_t) calls;      /* how often the thread was called: a futex */
-    _Atomic(uint32_t) has_thread; /* 1: one comes when it is called */
+    _Atomic(uint32_t) has_thread; /* 1: a thread of the target comes when it is called */
     uint8_t pad[RI_CACHE_LINE - 16];
+    /* by slot, 32 bits each: the number of the next operation, by the origin */
     _Atomic(uint64_t) doorbells[RI_MAILBOX_WORDS];
     /* who has the slot: pid and start of the process (ri_host_process_t); 0: nobody */
     _Atomic(uint64_t) owners[RI_MAILBOX_SLOTS];
+    /* the entries of each slot, by the lower bits of the number of the operation */
     ri_mailbox_entry_t slots[RI_MAILBOX_SLOTS][RI_MAILBOX_DEPTH];
     /* data of operations whose length is above RI_MAILBOX_INLINE; pages come with their first
      * use */
@@ -103,6 +110,7 @@ typedef struct ri_mailbox_area {
             __attribute__((aligned(RI_MAILBOX_DATA)));
 } ri_mailbox_area_t;
 
+/* The version of ri_mailbox_area_t. */
 #define RI_MAILBOX_VERSION 2
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -117,27 +125,29 @@ typedef struct ri_mailbox_rx {
 
 /* An origin's side of its slot. */
 typedef struct ri_mailbox_tx {
-    ri_mailbox_area_t *area; /* NULL: it has no slot */
-    unsigned slot;
-    _Atomic(uint32_t) *doorbell;
-    /* what it says: the number of the next operation, of which the lower bits name the entry */
+    ri_mailbox_area_t *area;     /* NULL: it has no slot */
+    unsigned slot;               /* number of its slot */
+    _Atomic(uint32_t) *doorbell; /* of its slot */
+    /* what the doorbell says: the number of the next operation, whose lower bits name the entry */
     uint32_t next;
 } ri_mailbox_tx_t;
 
-/** Make a mailbox. @return UCS_OK, or UCS_ERR_NO_MEMORY: area is NULL. */
+/** Make a mailbox, which ri_mailbox_rx_end() ends. @return UCS_OK, or UCS_ERR_NO_MEMORY: area is
+ * NULL. */
 ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx);
 
 /** End a mailbox, if there is one. Origins that have it open take back what they post. */
 void ri_mailbox_rx_end(ri_mailbox_rx_t *rx);
 
-/** Carry out an operation: wire input. Nobody else has the memory of @a head. That of @a data has
- * room for head->length and RI_MAILBOX_INLINE bytes; above RI_MAILBOX_INLINE the origin may be
- * writing it. It may be replaced by a result. @return The length of the result; -1: it is
+/** Carries out an operation, which is wire input. Nobody else has the memory of @a head. @a data
+ * has head->data_length bytes of data, and room for head->length bytes and for RI_MAILBOX_INLINE
+ * bytes. If head->length is above RI_MAILBOX_INLINE the origin may be writing there meanwhile. The
+ * function may replace the data by a result. @return The length of the result; -1: the operation is
  * refused. */
 typedef int (*ri_mailbox_func_t)(const ri_mailbox_head_t *head, uint8_t *data);
 
-/** Carry out what was posted since the latest call. One thread at a time may do so. @return Number
- * of operations. */
+/** Carry out what was posted since the latest call, by @a func. One thread at a time may do so.
+ * @return How many operations were carried out or refused. */
 unsigned ri_mailbox_rx_serve(ri_mailbox_rx_t *rx, ri_mailbox_func_t func);
 
 /** @return Whether a doorbell has rung since the latest call of ri_mailbox_rx_serve(). */
@@ -165,14 +175,15 @@ static inline uint32_t ri_mailbox_rx_calls(const ri_mailbox_rx_t *rx)
 typedef enum ri_mailbox_sleep {
     RI_MAILBOX_NO_SLEEP, /* the system does not let this process sleep so */
     RI_MAILBOX_CALLED,   /* at once: the thread was called before */
-    RI_MAILBOX_SLEPT
+    RI_MAILBOX_SLEPT     /* the thread was called, or a signal came */
 } ri_mailbox_sleep_t;
 
-/** Sleep until the thread was called more than @a calls times; it may return early. @return How
- * that has ended. */
+/** Sleep until the thread was called, unless ri_mailbox_rx_calls() is not @a calls any more; it may
+ * return early. @return How that has ended. */
 ri_mailbox_sleep_t ri_mailbox_rx_sleep(ri_mailbox_rx_t *rx, uint32_t calls);
 
-/** From now on there is a thread that sleeps, and serves when it is called; or there is none. */
+/** Tell origins that there is a thread that sleeps, and serves when it is called (@a is_there is
+ * 1), or that there is none any more (0). */
 static inline void ri_mailbox_rx_announce_thread(ri_mailbox_rx_t *rx, int is_there)
 {
     atomic_store(&rx->area->has_thread, is_there);
@@ -189,7 +200,8 @@ static inline void ri_mailbox_rx_announce_thread(ri_mailbox_rx_t *rx, int is_the
  */
 ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd);
 
-/** Give the slot back, if there is one. All that was posted is over. */
+/** Give the slot back and unmap the mailbox, if there is one. All that was posted is over, or was
+ * taken back. */
 void ri_mailbox_tx_close(ri_mailbox_tx_t *tx);
 
 /** @return Whether the target has a thread that can be called. */
@@ -201,7 +213,7 @@ static inline int ri_mailbox_tx_has_thread(const ri_mailbox_tx_t *tx)
 /** Call the thread of the target, for what was posted. */
 void ri_mailbox_tx_call(ri_mailbox_tx_t *tx);
 
-/** @return Where the data of an operation is that is about so many bytes. */
+/** @return Where the data is of operation @a number, which is about @a length bytes. */
 static inline uint8_t *ri_mailbox_data(ri_mailbox_area_t *area, unsigned slot,
                                        uint32_t number, size_t length)
 {
@@ -210,26 +222,28 @@ static inline uint8_t *ri_mailbox_data(ri_mailbox_area_t *area, unsigned slot,
                    area->bulk[slot][number % RI_MAILBOX_DEPTH];
 }
 
-/** @return The entry of an operation. */
+/** @return The entry of operation @a number. */
 static inline ri_mailbox_entry_t *ri_mailbox_tx_entry(const ri_mailbox_tx_t *tx,
                                                       uint32_t number)
 {
     return &tx->area->slots[tx->slot][number % RI_MAILBOX_DEPTH];
 }
 
-/** Post an operation; the entry of the next one is free. Its data is copied. @return Its number. */
+/** Post an operation. The entry of operation tx->next is free. The head->data_length bytes of @a
+ * data are copied. @return The number of the operation. */
 uint32_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
                             const void *data);
 
-/** @return What stands in the entry of what was posted (RI_MAILBOX_WORD). */
+/** @return What stands in the entry of operation @a number (RI_MAILBOX_WORD). */
 static inline uint32_t ri_mailbox_tx_word(const ri_mailbox_tx_t *tx, uint32_t number)
 {
     return atomic_load_explicit(&ri_mailbox_tx_entry(tx, number)->state,
                                 memory_order_acquire);
 }
 
-/** @return The state of what was posted; RI_MAILBOX_FREE if another operation stands in the entry,
- * or none. Data of an operation that is DONE may be read. */
+/** @return The state of operation @a number, any number if the target is broken; RI_MAILBOX_FREE if
+ * another operation stands in its entry, or none. The result of an operation that is DONE may be
+ * read. */
 static inline ri_mailbox_state_t ri_mailbox_tx_state(const ri_mailbox_tx_t *tx,
                                                      uint32_t number)
 {
@@ -239,15 +253,15 @@ static inline ri_mailbox_state_t ri_mailbox_tx_state(const ri_mailbox_tx_t *tx,
                                                      RI_MAILBOX_FREE;
 }
 
-/** What was posted is DONE or REFUSED, and its data was taken: the entry is free. */
+/** Free the entry of operation @a number, which is DONE or REFUSED, and whose result was taken. */
 static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx, uint32_t number)
 {
     atomic_store_explicit(&ri_mailbox_tx_entry(tx, number)->state, RI_MAILBOX_FREE,
                           memory_order_relaxed);
 }
 
-/** Take back what was posted. @return Whether the entry is free and nothing was done; else the
- * target has begun with it. */
+/** Take operation @a number back. @return Whether its entry is free now and nothing was done; else
+ * the target has begun with it. */
 static inline int ri_mailbox_tx_take_back(ri_mailbox_tx_t *tx, uint32_t number)
 {
     uint32_t posted = RI_MAILBOX_WORD(number, RI_MAILBOX_POSTED);

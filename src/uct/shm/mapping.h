@@ -8,8 +8,8 @@
  * processor.
  *
  * What is mapped is asked from the kernel, or before Linux 6.11 read from /proc/self/maps, which
- * costs some 20 to 100 us. A view is a mapping of
- * its own: it stays when the memory from which it was made is unmapped, in either process.
+ * costs some 20 to 100 us. A view is a mapping of its own: it stays when the memory from which it
+ * was made is unmapped, in either process.
  */
 #ifndef RI_MAPPING_H
 #define RI_MAPPING_H
@@ -21,23 +21,24 @@
 
 /* A place in a file that is mapped shared. On the wire. (protocol.md section 11) */
 typedef struct ri_mapping_place {
-    uint64_t device;
+    uint64_t device; /* major number << 32 | minor number */
     uint64_t
             inode; /* of System V segments 1 + the id; 0: memory that is no such file's */
     uint64_t offset; /* in the file */
-    uint64_t space;  /* where inodes are numbered by whom: of System V segments, the IPC
-                        namespace; 0 of all others */
+    /* where the inode is a number: of System V segments, the inode of the IPC namespace; 0 of all
+     * other files */
+    uint64_t space;
 } __attribute__((packed)) ri_mapping_place_t;
 
-/* Whether the kernel is asked, where it answers, and how often it has: for tests. */
+/* For tests: whether the kernel is asked at all (1), and how often it has answered. */
 extern int ri_mapping_asks;
 extern unsigned ri_mapping_answers;
 
 /* A view of memory. */
 typedef struct ri_mapping_view {
-    void *address; /* what corresponds to the place; NULL: there is no view */
-    void *start;   /* what is mapped, whole pages */
-    size_t length;
+    void *address; /* where the place is in the view; NULL: there is no view */
+    void *start;   /* where the view is mapped, from the start of a page on */
+    size_t length; /* bytes that are mapped from `start` on */
 } ri_mapping_view_t;
 
 /**
@@ -52,8 +53,9 @@ ucs_status_t ri_mapping_find(const void *address, size_t length,
                              ri_mapping_place_t *place);
 
 /**
- * Make a view of @a length bytes of a file, if one mapping of this process has them all. The place
- * is wire input. Shared memory of this library (ri_shared_file_make()) is not viewed.
+ * Make a view of @a length bytes of a file, if one mapping of this process has them all. It is the
+ * caller's, who ends it by ri_mapping_view_end(). The place is wire input. Shared memory of this
+ * library (ri_shared_file_make()) is not viewed.
  *
  * @param view  Set in any case; its address is NULL after an error.
  *

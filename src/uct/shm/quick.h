@@ -15,17 +15,18 @@
 
 #include <stdint.h>
 
-#define RI_QUICK_LENGTH 16384
-#define RI_QUICK_TIMES  64
-#define RI_QUICK_RETRY  1024
+#define RI_QUICK_LENGTH 16384 /* bytes: shorter payloads tell nothing */
+#define RI_QUICK_TIMES  64    /* slow payloads after which a ring is slow */
+#define RI_QUICK_RETRY  1024  /* payloads after which a slow ring is tried again */
 
-/** From how many bytes in a tick (ucs/clock.h) on a ring is quick; 0: none is. */
+/** A payload is quick that is written at so many bytes in a tick (ucs/clock.h) or more; 0: no ring
+ * is quick. Set by the configuration. */
 extern double ri_quick_rate;
 
-/* Of one ring. All 0: it is taken for quick, until it is known. */
+/* What the sender knows of one ring. All 0: it is taken for quick, until it is known. */
 typedef struct ri_quick {
-    uint32_t slow;      /* so many payloads took long to write */
-    uint32_t passed_by; /* so many payloads went another way, as it is slow */
+    uint32_t slow; /* slow payloads less two for each quick one, 0 to RI_QUICK_TIMES */
+    uint32_t passed_by; /* so many payloads went another way, as the ring is slow */
 } ri_quick_t;
 
 /** @return Whether a ring is quick, if its sender is not far (distance.h). */
@@ -34,7 +35,7 @@ static inline int ri_quick_is(const ri_quick_t *quick)
     return (quick->slow < RI_QUICK_TIMES) && (ri_quick_rate > 0);
 }
 
-/** A payload was written quickly, or was not. */
+/** Note whether a payload was written quickly. */
 static inline void ri_quick_note(ri_quick_t *quick, int was_quick)
 {
     if (was_quick) {
@@ -44,7 +45,8 @@ static inline void ri_quick_note(ri_quick_t *quick, int was_quick)
     }
 }
 
-/** A payload of @a length bytes took so many ticks to be written by the caches. */
+/** Note that a payload of @a length bytes, at least RI_QUICK_LENGTH, took @a ticks to be written by
+ * the caches. */
 static inline void ri_quick_judge(ri_quick_t *quick, uint32_t length, uint64_t ticks)
 {
     ri_quick_note(quick, length >= ticks * ri_quick_rate);

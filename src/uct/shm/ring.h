@@ -69,10 +69,9 @@
 #define RI_RING_START 0xfe /* first part of a payload that is published in parts */
 #define RI_RING_PART  0xfd /* a further part of such a payload */
 
-/* EAGER_THRESH, where it is left to the library: a ring has room for so many messages of that
- * length. */
+/* A ring has room for so many messages of EAGER_THRESH bytes, where that is left to the library. */
 #define RI_RING_MESSAGES      8
-/* Longer messages go through a ring that has room for so many of them. */
+/* Messages above EAGER_THRESH go through a ring that has room for so many of them. */
 #define RI_RING_LONG_MESSAGES 4
 
 /* Payloads from RI_RING_PARTS_MIN bytes on may be published in parts. Shorter ones take longer that
@@ -93,12 +92,12 @@
  * rather than 1.35. */
 #define RI_RING_STREAM_MIN 4096
 
-/* If many follow each other, the receiver is behind, and reads from memory what it would otherwise
- * have to wait for line by line. */
+/* A far sender writes payloads of a row of messages from this length on past its cache: the
+ * receiver is behind, and reads from memory what it would otherwise wait for line by line. */
 #define RI_RING_STREAM_MIN_ROW 2048
 
-/* Longer ones go past the cache in parts of so many bytes, so that the receiver copies one while
- * the next is written. */
+/* A far sender writes payloads that are longer than this in parts of so many bytes, so that the
+ * receiver copies one while the next is written. */
 #define RI_RING_STREAM_PART 16384
 
 static_assert(RI_RING_STREAM_PART >= RI_RING_EIGHTH_MAX,
@@ -111,7 +110,8 @@ static_assert(RI_RING_STREAM_PART >= RI_RING_EIGHTH_MAX,
 #define RI_RING_FIRST_LAPS   32
 #define RI_RING_FIRST_ENOUGH ((RI_RING_FIRST - RI_RING_TOLD) / 2)
 
-#define RI_RING_TOLD 1024 /* or after a quarter of a lap */
+/* The receiver publishes its index after so many lines, or a quarter of a lap if that is less. */
+#define RI_RING_TOLD 1024
 
 /*
  * The head of a record, which is the first line of it. What value, extra and tag are depends on the
@@ -136,9 +136,9 @@ typedef struct ri_ring_record {
     uint16_t length;       /* bytes of payload in this record */
     uint8_t type;          /* of the users of the ring, or RI_RING_PAD, START or PART */
     uint8_t hint;          /* RI_RING_HINT_*, of the writer */
-    uint32_t value;
-    uint32_t extra;
-    uint64_t tag;
+    uint32_t value;        /* what the table says */
+    uint32_t extra;        /* what the table says */
+    uint64_t tag;          /* what the table says */
     uint8_t payload[RI_RING_INLINE]; /* a longer one is in the lines that follow */
 } ri_ring_record_t;
 
@@ -147,14 +147,13 @@ enum {
     RI_RING_HINT_WAITS = 1 << 0, /* it waits for them */
     RI_RING_HINT_SOON  = 1 << 1, /* it asks for them soon after they have come */
     RI_RING_HINT_AWAY  = 1 << 2, /* it did neither, of its latest ones */
-    RI_RING_HINT_SAID  = 1 << 7  /* a first part without it says nothing of this */
+    RI_RING_HINT_SAID  = 1 << 7  /* the hint of a RI_RING_START is to be read */
 };
 static_assert(sizeof(ri_ring_record_t) == RI_RING_LINE, "a record starts as one line");
 static_assert(offsetof(ri_ring_record_t, payload) == 24, "24 bytes of header");
 
-/* Beside the lines is what whoever comes first decides: copies by both sides, where the ring's
- * sender sends the message; and receives that the ring's receiver may write, where it gets the
- * message. */
+/* Beside the lines a ring has slots, for messages of its sender that both sides copy (slot.h); and
+ * grants, for receives of its sender that its receiver may write (grant.h). */
 #define RI_RING_SLOTS  15
 #define RI_RING_GRANTS 32
 
@@ -175,14 +174,15 @@ typedef struct ri_ring_control {
     ri_ring_grant_t grants[RI_RING_GRANTS];
 } ri_ring_control_t;
 
+/* The version of ri_ring_control_t and of the records. */
 #define RI_RING_VERSION      2
 #define RI_RING_CONTROL_SIZE 4096
 
 /* What the sender has made of the shelf (ri_ring_control_t.shelf_state). */
 enum {
-    RI_RING_SHELF_UNSEEN,
-    RI_RING_SHELF_MAPPED,
-    RI_RING_SHELF_REFUSED /* it could not map it, and does not try again */
+    RI_RING_SHELF_UNSEEN, /* it has not looked at the shelf yet */
+    RI_RING_SHELF_MAPPED, /* it has mapped the shelf */
+    RI_RING_SHELF_REFUSED /* it could not map the shelf, and does not try again */
 };
 
 static_assert(offsetof(ri_ring_control_t, consumed) == RI_RING_LINE, "a line of its own");
@@ -196,22 +196,22 @@ static_assert(sizeof(ri_ring_control_t) <= RI_RING_CONTROL_SIZE, "the first page
  *   ri_ring_tx_finish(), which takes the line that all other records leave free.
  */
 typedef struct ri_ring_tx {
-    ri_ring_record_t *lines;
-    uint32_t mask; /* number of lines - 1 */
-    uint32_t end;  /* number of lines of a lap that are used */
-    uint32_t pos;  /* position of the next record */
+    ri_ring_record_t *lines; /* of the ring */
+    uint32_t mask;           /* number of lines - 1 */
+    uint32_t end;            /* number of lines of a lap that are used */
+    uint32_t pos;            /* position of the next record */
     /* position that must not be reached: lines from there on are not known to have been read, or
      * are not used yet */
     uint32_t limit;
-    uint32_t left_small;    /* so many lines are written until all are used */
-    uint32_t max_payload;   /* bytes */
+    uint32_t left_small; /* so many lines are to be written until all of a lap are used */
+    uint32_t max_payload;   /* bytes of payload that a record may have */
     ri_distance_t distance; /* of the receiver, by its index */
-    ri_quick_t quick;
+    ri_quick_t quick;       /* whether the ring is quick */
     /* one bit for each line: its first word is not that of an old header */
     uint64_t *dirty;
     ri_ring_control_t *control; /* NULL: closed */
-    size_t map_size;
-    uint32_t pid; /* of the receiver */
+    size_t map_size;            /* bytes that are mapped at control */
+    uint32_t pid;               /* of the receiver */
 } ri_ring_tx_t;
 
 /*
@@ -222,13 +222,13 @@ typedef struct ri_ring_tx {
  *   ri_ring_rx_advance()
  */
 typedef struct ri_ring_rx {
-    ri_ring_record_t *lines;
-    uint32_t mask;      /* number of lines - 1 */
-    uint32_t pos;       /* position of the next record */
+    ri_ring_record_t *lines; /* of the ring */
+    uint32_t mask;           /* number of lines - 1 */
+    uint32_t pos;            /* position of the next record */
     uint32_t published; /* position that the sender was told of by control->consumed */
-    uint32_t told;      /* it is told after so many lines */
+    uint32_t told;      /* the sender is told after so many lines */
     ri_ring_control_t *control; /* NULL: closed */
-    size_t map_size;
+    size_t map_size;            /* bytes that are mapped at control */
     int fd; /* of the memory; -1: it is closed, as the sender has mapped the ring, or never will */
 } ri_ring_rx_t;
 
@@ -305,7 +305,8 @@ static inline ri_ring_record_t *ri_ring_tx_next(const ri_ring_tx_t *tx)
  * at what the receiver has read. */
 static inline int ri_ring_tx_has_line(const ri_ring_tx_t *tx)
 {
-    return (int32_t)(tx->limit - tx->pos) > 1; /* one more, as below */
+    /* one line more, as the word behind the record may have to be cleared */
+    return (int32_t)(tx->limit - tx->pos) > 1;
 }
 
 /**
@@ -328,11 +329,10 @@ static inline ri_ring_record_t *ri_ring_tx_reserve_lines(ri_ring_tx_t *tx, uint3
 }
 
 /**
- * Reserve the next record: where to write @a length <= max_payload bytes of payload. Who only wants
- * to know whether there is room may leave it at that.
+ * Reserve the next record, for @a length <= max_payload bytes of payload at ri_ring_payload(). Who
+ * only wants to know whether there is room may leave it at that.
  *
- * @return NULL if there is no room. Otherwise @ref ri_ring_tx_commit gives the record to the
- *         receiver.
+ * @return NULL if there is no room; else @ref ri_ring_tx_commit gives the record to the receiver.
  */
 static inline ri_ring_record_t *ri_ring_tx_reserve(ri_ring_tx_t *tx, uint32_t length)
 {
@@ -364,7 +364,7 @@ static inline void ri_ring_tx_set_dirty(ri_ring_tx_t *tx, uint32_t first, uint32
     }
 }
 
-/** Get lines for writing, from @a first to before @a end lines behind the last record, as far as
+/** Fetch lines for writing, from @a first to before @a end lines behind the last record, as far as
  * they are known to be free. */
 static inline void ri_ring_tx_prefetch_lines(ri_ring_tx_t *tx, uint32_t first,
                                              uint32_t end)
@@ -377,21 +377,17 @@ static inline void ri_ring_tx_prefetch_lines(ri_ring_tx_t *tx, uint32_t first,
     }
 }
 
-/**
- * Get the payload lines of a record like the last one: the receiver still has them in its cache.
- * Not the first line, which the receiver polls: it would only have to be fetched back and forth
- * once more.
- */
+/** Fetch the payload lines of a next record of @a lines lines, which the receiver still has in its
+ * cache. The first line is left out: the receiver polls it, so it would only go back and forth once
+ * more. */
 static inline void ri_ring_tx_prefetch(ri_ring_tx_t *tx, uint32_t lines)
 {
     ri_ring_tx_prefetch_lines(tx, 1, lines);
 }
 
-/**
- * Get lines for a record that does not follow now, but soon: @a lines of them, from RI_RING_AHEAD
- * lines on. The receiver is behind, so it does not look at them yet. Called for each record of a
- * row, so those before were got by the calls before.
- */
+/** Fetch @a lines lines for records that follow soon, from RI_RING_AHEAD lines on. It is called for
+ * each record of a row: earlier calls have fetched the lines in front of these, and the receiver,
+ * which is behind, does not look at them yet. */
 static inline void ri_ring_tx_prefetch_ahead(ri_ring_tx_t *tx, uint32_t lines)
 {
     ri_ring_tx_prefetch_lines(tx, RI_RING_AHEAD, RI_RING_AHEAD + lines);
@@ -438,8 +434,7 @@ static inline void ri_ring_tx_write(ri_ring_tx_t *tx, ri_ring_record_t *record,
     }
 }
 
-/** Publish the reserved record, whose fields but seq and length are set; without
- * prefetching. */
+/** Give the reserved record to the receiver. The caller has set all fields but seq and length. */
 static ri_inline void ri_ring_tx_publish(ri_ring_tx_t *tx, ri_ring_record_t *record,
                                          uint32_t length)
 {
@@ -463,7 +458,8 @@ static ri_inline void ri_ring_tx_publish(ri_ring_tx_t *tx, ri_ring_record_t *rec
     ri_ring_tx_check(tx);
 }
 
-/** Publish the reserved record; all fields but seq and length are the caller's. */
+/** Give the reserved record to the receiver, and prefetch lines for the next one. The caller has
+ * set all fields but seq and length. */
 static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
                                      uint32_t length)
 {
@@ -473,8 +469,8 @@ static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
     }
 }
 
-/** @return How long the parts of a payload are that is sent in parts (but the last), if it goes by
- * the caches. */
+/** @return The length of all parts but the last of a payload of @a length bytes that is sent in
+ * parts by the caches. */
 static inline uint32_t ri_ring_part_length(uint32_t length)
 {
     uint32_t half = ((length + 1) / 2 + RI_RING_LINE - 1) & ~(RI_RING_LINE - 1u);
@@ -507,8 +503,10 @@ static inline int ri_ring_tx_has_room(ri_ring_tx_t *tx, uint32_t length)
  * Write a message in parts, each published as soon as it is written, so that the receiver copies
  * one while the next is written.
  *
- * @param hint    Of the records, see ri_ring_record_t.
- * @param length  At least RI_RING_PARTS_MIN.
+ * @param value   Of the records: the sequence number.
+ * @param tag     Of the message.
+ * @param hint    Of the records: RI_RING_HINT_*.
+ * @param length  At least RI_RING_PARTS_MIN, and not more than a quarter of the ring.
  *
  * @return 0 if there is no room for all of it; then nothing of it is written, though the end of the
  *         lap may be padded.
@@ -547,7 +545,7 @@ static inline const ri_ring_record_t *ri_ring_rx_peek(const ri_ring_rx_t *rx)
 }
 
 /**
- * Check a record's length against the ring. Type and length were read once.
+ * Check the length of the record at the head against the ring. Type and length were read once.
  *
  * @return Lines the record takes, or 0 if it is malformed.
  */

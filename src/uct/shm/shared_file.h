@@ -24,12 +24,13 @@
  * Make a file of @a size bytes, all zero, and map it. @a name is for people, in /proc; it begins
  * with "ucxri-".
  *
- * @param there  So many bytes at its start, whole pages of them, are there then. All others come
- *               with their first use: a process that uses one where the host has no memory left is
- *               killed.
+ * @param there  The pages of so many bytes at its start have memory then. All other pages get
+ *               theirs with their first use: a process that uses one where the host has no memory
+ *               left is killed.
  * @param fd_p   Set to its descriptor, which is the caller's to close.
  *
- * @return Where it is mapped, or NULL with errno set, and nothing is left.
+ * @return Where it is mapped, which is the caller's to unmap; or NULL with errno set, and nothing
+ *         is left.
  */
 void *ri_shared_file_make(const char *name, size_t size, size_t there, int *fd_p);
 
@@ -38,14 +39,15 @@ void *ri_shared_file_make(const char *name, size_t size, size_t there, int *fd_p
  * descriptor are wire input: what was not made by ri_shared_file_make(), or has another size, is
  * not mapped.
  *
- * @param there  With so many bytes at its start, whole pages of them.
+ * @param there  The pages of so many bytes at its start are mapped at once.
  *
- * @return Where it is mapped, or NULL.
+ * @return Where it is mapped, which is the caller's to unmap, or NULL.
  */
 void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size, size_t there);
 
-/** Have all pages of a part of such a file there, from the start of a page on. @return 0 if there
- * is no memory for them. */
+/** Get memory for all pages of a part of a file that ri_shared_file_make() or ri_shared_file_open()
+ * has mapped; @a from is the start of a page. @return 0 if there is no memory for them. Kernels
+ * before 5.14 cannot say that, and end the process by a bus error then. */
 int ri_shared_file_fill(void *from, size_t size);
 
 #endif

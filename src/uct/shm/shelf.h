@@ -41,15 +41,15 @@
 /* Whose part lies at a place, and where in the message it belongs: wire input to the receiver. */
 typedef struct ri_shelf_part {
     uint32_t id;    /* of the sender's request */
-    uint32_t first; /* unit of the message */
-    uint16_t count; /* units */
+    uint32_t first; /* number of its first unit in the message */
+    uint16_t count; /* number of its units */
     uint16_t slot;  /* number of the slot of the message */
 } ri_shelf_part_t;
 
 /* The mark of a place. */
 typedef struct ri_shelf_mark {
     _Atomic(uint32_t) stamp; /* ri_shelf_stamp() of the position, stored last */
-    ri_shelf_part_t part;
+    ri_shelf_part_t part;    /* what lies at the place */
     uint8_t pad[RI_CACHE_LINE - 16];
 } ri_shelf_mark_t;
 
@@ -68,20 +68,20 @@ static_assert(sizeof(ri_shelf_head_t) == 2 * RI_CACHE_LINE, "no false sharing");
 
 /* What both ends have: the memory, and the position of the next part, modulo 2^32. */
 typedef struct ri_shelf {
-    ri_shelf_head_t *head;
-    ri_shelf_mark_t *marks;
-    uint8_t *places;
-    uint32_t mask; /* number of places - 1 */
-    uint32_t pos;
-    size_t map_size;
+    ri_shelf_head_t *head;  /* NULL: the end is not open */
+    ri_shelf_mark_t *marks; /* by place */
+    uint8_t *places;        /* RI_SHELF_PLACE bytes each */
+    uint32_t mask;          /* number of places - 1 */
+    uint32_t pos;           /* position of the next part */
+    size_t map_size;        /* bytes that are mapped at head */
 } ri_shelf_t;
 
 /* The sender's end, open from ri_shelf_open() to ri_shelf_tx_close(). */
 typedef struct ri_shelf_tx {
-    ri_shelf_t shelf; /* head NULL: not open */
-    uint32_t
-            taken; /* the receiver's position when it was read last, as far as it can be true */
-    ri_distance_t distance;
+    ri_shelf_t shelf;
+    /* the receiver's position when it was read last, as far as it can be true */
+    uint32_t taken;
+    ri_distance_t distance; /* of the receiver, by its position */
 } ri_shelf_tx_t;
 
 /* The receiver's end, open from ri_shelf_create() to ri_shelf_rx_close(). */
@@ -136,14 +136,16 @@ static inline int ri_shelf_tx_is_open(const ri_shelf_tx_t *tx)
  * given to the receiver by @ref ri_shelf_tx_put. */
 void *ri_shelf_tx_place(ri_shelf_tx_t *tx);
 
-/** Copy a part, @a length bytes, to its place, or a piece of one to where it belongs there: all
- * pieces but the last one are whole cache lines. The way follows from how far the receiver is. */
+/** Copy @a length bytes of a part to @a place, which is where they belong in what
+ * ri_shelf_tx_place() has returned. A part may be copied in pieces: all but the last one are whole
+ * cache lines. To a far receiver the copy goes past the caches. */
 void ri_shelf_tx_copy(ri_shelf_tx_t *tx, void *place, const void *from, size_t length);
 
 /** The part at the next place is complete: the receiver may take it. */
 void ri_shelf_tx_put(ri_shelf_tx_t *tx, const ri_shelf_part_t *part);
 
-/** @return Whether there is a part to be taken; if so, what its mark says is in @a part. */
+/** @return Whether there is a part to be taken; if so, @a part is what its mark says, which is wire
+ * input. */
 int ri_shelf_rx_look(const ri_shelf_rx_t *rx, ri_shelf_part_t *part);
 
 /** @return Where the next part lies, of RI_SHELF_PLACE bytes. */
@@ -152,7 +154,8 @@ static inline const void *ri_shelf_rx_place(const ri_shelf_rx_t *rx)
     return rx->shelf.places + (rx->shelf.pos & rx->shelf.mask) * RI_SHELF_PLACE;
 }
 
-/** The next part, which is there, was taken or is passed over: the sender may use its place. */
+/** Go on behind the next part, which is there, and was taken or is passed over: the sender may use
+ * its place. */
 void ri_shelf_rx_advance(ri_shelf_rx_t *rx);
 
 #endif

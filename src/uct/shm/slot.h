@@ -30,8 +30,9 @@
  *   busy -> free    ri_slot_release(), by the receiver at its end
  */
 typedef struct ri_ring_slot {
-    _Atomic(uint64_t) claimed; /* units from the front (lower half) and from the back */
-    _Atomic(uint32_t) busy;    /* set by the sender, cleared by the receiver at its end */
+    /* units claimed from the front (lower half) and from the back (upper half), or WITHDRAWN */
+    _Atomic(uint64_t) claimed;
+    _Atomic(uint32_t) busy; /* set by the sender, cleared by the receiver at its end */
     /* RI_RING_SLOT_*: why not all of it was copied; 0: it will be */
     _Atomic(uint32_t) failed;
     _Atomic(uint32_t) id; /* of the sender's request, as a slot is used again */
@@ -39,7 +40,8 @@ typedef struct ri_ring_slot {
     _Atomic(uint64_t) done;    /* units that have been copied, by either side */
     _Atomic(uint64_t) address; /* of the receive's memory; 0: not known */
     _Atomic(uint32_t) method;  /* RI_RING_SLOT_METHOD_*, by the receiver */
-    _Atomic(uint32_t) hint;    /* as of a record of the receiver's; 0: it says nothing */
+    /* RI_RING_HINT_* (ring.h), by the receiver; 0: it says nothing */
+    _Atomic(uint32_t) hint;
     uint8_t pad2[RI_CACHE_LINE - 24];
 } ri_ring_slot_t;
 
@@ -64,14 +66,15 @@ enum {
 /* ri_ring_slot_t.claimed: the sender has taken the message back before anything was claimed. */
 #define RI_RING_SLOT_WITHDRAWN (1ul << 63)
 
-/* What is claimed and counted, in bytes; the last one of a message may be shorter. */
+/* Bytes of a unit, in which parts are claimed and counted; the last unit of a message may be
+ * shorter. */
 #define RI_SLOT_UNIT 4096
 
-/* Units in one claim: 16 KB, 1 MB. */
+/* The least and the most units in one claim, 16 KB and 1 MB, of a side that shares the copy. */
 #define RI_SLOT_CLAIM_MIN 4u
 #define RI_SLOT_CLAIM_MAX 256u
 
-/* ... by a side that is to copy all: 2 MB. */
+/* Units in one claim, 2 MB, of a side that is to copy all. */
 #define RI_SLOT_CLAIM_ALONE 512u
 
 /* How much a side wants to claim, if that is no number of units (ri_slot_claim()). */
@@ -89,17 +92,17 @@ typedef enum ri_slot_side {
 
 /* A part of a message, in units. */
 typedef struct ri_slot_part {
-    uint32_t first;
-    uint32_t count;
+    uint32_t first; /* number of the first unit */
+    uint32_t count; /* number of units; 0: nothing */
 } ri_slot_part_t;
 
-/** @return How many units a message has. */
+/** @return How many units a message of @a length bytes has. */
 static inline uint32_t ri_slot_units(size_t length)
 {
     return (length + RI_SLOT_UNIT - 1) / RI_SLOT_UNIT;
 }
 
-/** @return Where a part starts. */
+/** @return At which byte of its message a part starts. */
 static inline size_t ri_slot_offset(const ri_slot_part_t *part)
 {
     return (size_t)part->first * RI_SLOT_UNIT;
@@ -120,7 +123,8 @@ static inline size_t ri_slot_length(const ri_slot_part_t *part, size_t length)
  * @param part   Set to what this side now has; no units if nothing is left, or the sender has taken
  *               the message back, or after an error.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM if the slot cannot be true.
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM if what stands in the slot cannot be true, as the other
+ *         side is broken.
  */
 ucs_status_t ri_slot_claim(ri_ring_slot_t *slot, uint32_t total, ri_slot_side_t side,
                            uint32_t most, ri_slot_part_t *part);
@@ -178,7 +182,7 @@ static inline int ri_slot_is_busy(const ri_ring_slot_t *slot)
     return atomic_load_explicit(&slot->busy, memory_order_acquire) != 0;
 }
 
-/** Receiver: it does not use the slot any more, which the sender may take for another message. */
+/** Receiver: give the slot up, which the sender may take for another message from now on. */
 static inline void ri_slot_release(ri_ring_slot_t *slot)
 {
     atomic_store_explicit(&slot->busy, 0, memory_order_release);
