@@ -386,8 +386,8 @@ static inline void ri_ring_tx_prefetch(ri_ring_tx_t *tx, uint32_t lines)
 }
 
 /** Fetch @a lines lines for records that follow soon, from RI_RING_AHEAD lines on. It is called for
- * each record of a row: earlier calls have fetched the lines in front of these, and the receiver,
- * which is behind, does not look at them yet. */
+ * each record of a row: earlier calls have fetched the lines in between, and the receiver, which is
+ * behind, does not look at them yet. */
 static inline void ri_ring_tx_prefetch_ahead(ri_ring_tx_t *tx, uint32_t lines)
 {
     ri_ring_tx_prefetch_lines(tx, RI_RING_AHEAD, RI_RING_AHEAD + lines);
