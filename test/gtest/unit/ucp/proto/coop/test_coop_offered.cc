@@ -18,7 +18,7 @@ protected:
         ri_req_t *req = ri_req_of_handle(s->handle);
 
         ri_coop_send_offered(ri_container_of(req, ri_send_req_t, super),
-                           reinterpret_cast<uintptr_t>(memory.data()));
+                             reinterpret_cast<uintptr_t>(memory.data()));
     }
 };
 
