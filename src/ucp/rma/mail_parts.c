@@ -7,9 +7,12 @@
  */
 #include "mail_parts.h"
 #include "mail_queue.h"
+#include "serve.h"
 #include "../core/costs.h"
 #include "../../ucs/clock.h"
 #include "../../ucs/settings.h"
+
+#include <string.h>
 
 /* Up to this length parts take less time than a system call, however far the other core is: what a
  * call costs hardly depends on the length. Longer operations go in parts where the mailbox is quick
@@ -95,63 +98,119 @@ size_t ri_mail_parts_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
     return done;
 }
 
-/* Ask for parts behind the first @a asked bytes, as many as there are free entries. @return How
- * many bytes are asked for then. */
-static size_t parts_ask(ri_reach_t *reach, const ri_mailbox_head_t *head, size_t length,
-                        size_t asked)
-{
-    ri_mailbox_head_t part = *head;
+/* A get in long operations, of which there are as many under way as the entries allow. */
+typedef struct parts_get {
+    ri_mailbox_head_t head; /* of all, but for the length */
+    size_t length;
+    size_t asked; /* bytes that were asked for: whole operations, but for the last one */
+    size_t done;  /* bytes that are there */
+    uint32_t first; /* the number of the first operation */
+} parts_get_t;
 
-    while ((asked < length) && !ri_mail_queue_is_full(reach)) {
-        part.address = head->address + asked;
-        part.length  = ri_min(length - asked, (size_t)RI_MAILBOX_DATA);
-        ri_mailbox_tx_post(&reach->mail, &part, NULL);
-        asked += part.length;
+/* @return The number of the operation that gets the byte at an offset. */
+static uint32_t parts_get_number(const parts_get_t *get, size_t offset)
+{
+    return get->first + offset / RI_MAILBOX_LONG * RI_MAILBOX_LONG_ENTRIES;
+}
+
+/* @return The length of the operation that gets the byte at an offset. */
+static size_t parts_get_length(const parts_get_t *get, size_t offset)
+{
+    return ri_min(get->length - offset / RI_MAILBOX_LONG * RI_MAILBOX_LONG,
+                  (size_t)RI_MAILBOX_LONG);
+}
+
+/* Ask for as much as there are entries for. The latest bytes that were taken end an operation. */
+static void parts_ask(ri_reach_t *reach, parts_get_t *get)
+{
+    ri_mailbox_head_t part = get->head;
+
+    while ((get->asked < get->length) &&
+           (get->asked - get->done < PARTS_ENTRIES / RI_MAILBOX_LONG * RI_MAILBOX_LONG)) {
+        part.address = get->head.address + get->asked;
+        part.length  = parts_get_length(get, get->asked);
+        ri_mailbox_tx_post_long(&reach->mail, &part);
+        get->asked += part.length;
     }
-    return asked;
 }
 
-/* Wait for a part, the next one that was posted, and for puts before it. @return Whether it is
- * there. */
-static int parts_wait_for_one(ri_reach_t *reach, uint32_t number, unsigned *taken_back_p)
+/* @return How many bytes of the operation that is waited for are there. */
+static size_t parts_ready(ri_reach_t *reach, const parts_get_t *get)
 {
-    ri_mail_queue_end_puts(reach, number,
-                           ri_mail_queue_wait(reach, number + 1, reach->mail.next),
-                           taken_back_p);
-    return ri_mailbox_tx_state(&reach->mail, number) == RI_MAILBOX_DONE;
+    uint32_t number = parts_get_number(get, get->done);
+    size_t length   = parts_get_length(get, get->done);
+    size_t ready    = ri_mailbox_tx_ready(&reach->mail, number);
+
+    switch (ri_mailbox_tx_state(&reach->mail, number)) {
+    case RI_MAILBOX_SERVING:
+        /* The last page is there when the target has said that all is done */
+        return ri_min(ready, (length - 1) / RI_MAILBOX_DATA * RI_MAILBOX_DATA);
+    case RI_MAILBOX_DONE:
+        return length;
+    default:
+        return 0;
+    }
 }
 
-/* The target has lost its processor in an earlier part: what it did not have begun was taken back. */
-static int parts_is_taken_back(const ri_reach_t *reach, uint32_t number)
+/* Take bytes that are there of the operation that is waited for. */
+static void parts_take(ri_reach_t *reach, parts_get_t *get, size_t ready, uint8_t *result)
 {
-    return ri_mailbox_tx_state(&reach->mail, number) == RI_MAILBOX_FREE;
+    const ri_mailbox_tx_t *mail = &reach->mail;
+    uint32_t number             = parts_get_number(get, get->done);
+    size_t length               = parts_get_length(get, get->done);
+    size_t from                 = get->done % RI_MAILBOX_LONG;
+
+    memcpy(result + get->done,
+           ri_mailbox_data(mail->area, mail->slot, number, length) + from, ready - from);
+    get->done += ready - from;
+    if (ready == length) {
+        ri_mailbox_tx_free(&reach->mail, number);
+        parts_ask(reach, get);
+    }
 }
 
-/* Take one part after the other, while the target is at the next ones. @return As
- * ri_mail_parts_get(). */
-static size_t parts_take(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                         uint8_t *result, size_t length, unsigned *taken_back_p)
+/* Wait for more bytes. @return How many of the operation are there, as parts_ready(). */
+static size_t parts_wait(ri_reach_t *reach, const parts_get_t *get)
 {
-    uint32_t number = reach->mail.next;
+    uint32_t number = parts_get_number(get, get->done);
+    size_t from     = get->done % RI_MAILBOX_LONG;
+    size_t ready    = parts_ready(reach, get);
+    unsigned looks;
+
+    for (looks = 0; (ready <= from) && (looks < RI_MAIL_LOOKS); ++looks) {
+        ri_serve();
+        ri_relax();
+        ready = parts_ready(reach, get);
+    }
+    if (ready <= from) {
+        ri_mail_queue_take_back(reach, number);
+        ready = parts_ready(reach, get);
+    }
+    return ready;
+}
+
+/* Take what the target has, while it is at what comes next. @return As ri_mail_parts_get(). */
+static size_t parts_get(ri_reach_t *reach, const ri_mailbox_head_t *head, uint8_t *result,
+                        size_t length)
+{
+    parts_get_t get = {.head   = *head,
+                       .length = length,
+                       .first  = ri_mailbox_next_long(reach->mail.next)};
     uint64_t begin  = ri_ticks();
-    size_t asked    = 0;
-    size_t done     = 0;
-    size_t part;
+    size_t ready;
 
-    while ((done < length) && ((asked == done) || !parts_is_taken_back(reach, number))) {
-        asked = parts_ask(reach, head, length, asked);
-        if (!parts_wait_for_one(reach, number, taken_back_p)) {
+    reach->mail.next = get.first;
+    parts_ask(reach, &get);
+    while (get.done < length) {
+        ready = parts_wait(reach, &get);
+        if (ready <= get.done % RI_MAILBOX_LONG) {
             break;
         }
-        part = ri_min(length - done, (size_t)RI_MAILBOX_DATA);
-        ri_mail_queue_take_result(reach, number, part, result + done);
-        ri_mailbox_tx_free(&reach->mail, number++);
-        reach->oldest = number;
-        done += part;
+        parts_take(reach, &get, ready, result);
     }
-    ri_mail_queue_drop(reach, number);
-    parts_judge(&reach->quick_gets, done, ri_ticks() - begin);
-    return done;
+    ri_mail_queue_drop(reach, parts_get_number(&get, get.done));
+    parts_judge(&reach->quick_gets, get.done, ri_ticks() - begin);
+    return get.done;
 }
 
 size_t ri_mail_parts_get(ri_reach_t *reach, const ri_mailbox_head_t *head, void *result,
@@ -163,9 +222,9 @@ size_t ri_mail_parts_get(ri_reach_t *reach, const ri_mailbox_head_t *head, void 
     if (!parts_try(reach, &reach->quick_gets, length)) {
         return 0;
     }
-    ri_mail_queue_make_room(reach, &taken_back);
-    if (taken_back == 0) {
-        done = parts_take(reach, head, result, length, &taken_back);
+    ri_mail_queue_settle(reach, reach->mail.next, &taken_back);
+    if ((taken_back == 0) && !ri_reach_is_out(reach)) {
+        done = parts_get(reach, head, result, length);
     }
     if (done == length) {
         ri_mail_queue_note_done(reach);

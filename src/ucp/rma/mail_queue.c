@@ -16,10 +16,6 @@
 #include <sched.h>
 #include <string.h>
 
-/* Looks at an entry until an operation is taken back. A target that looks all the time has answered
- * within some 20, and within 60 if its core is far. */
-#define QUEUE_LOOKS 64
-
 /* Looks at the entry of a target that has begun, until the processor is left to others, which may
  * be the target; and until it is asked whether the process is there still. */
 #define QUEUE_LOOKS_YIELD 256
@@ -75,7 +71,7 @@ static int queue_look(ri_reach_t *reach, uint32_t number)
 {
     unsigned looks;
 
-    for (looks = 0; looks < QUEUE_LOOKS; ++looks) {
+    for (looks = 0; looks < RI_MAIL_LOOKS; ++looks) {
         if (ri_mail_queue_is_over(&reach->mail, number)) {
             return 1;
         }
@@ -229,16 +225,20 @@ void ri_mail_queue_settle(ri_reach_t *reach, uint32_t end, unsigned *taken_back_
     }
 }
 
+void ri_mail_queue_take_back(ri_reach_t *reach, uint32_t number)
+{
+    if (!ri_mailbox_tx_take_back(&reach->mail, number)) {
+        queue_wait_for_end(reach, number);
+    }
+}
+
 void ri_mail_queue_drop(ri_reach_t *reach, uint32_t number)
 {
-    uint32_t end        = reach->mail.next;
-    uint32_t taken_back = queue_take_back(reach, number, end);
-
-    for (; number != taken_back; ++number) {
-        queue_wait_for_end(reach, number);
+    for (; number != reach->mail.next; ++number) {
+        ri_mail_queue_take_back(reach, number);
         ri_mailbox_tx_free(&reach->mail, number);
     }
-    reach->oldest = end;
+    reach->oldest = number;
 }
 
 void ri_mail_queue_make_room_slow(ri_reach_t *reach, unsigned *taken_back_p)

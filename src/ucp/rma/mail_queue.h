@@ -18,6 +18,10 @@
 /* Operations in parts that are not posted when a target did not look. */
 #define RI_MAIL_ABSENT 64
 
+/* Looks at an entry until an operation is taken back. A target that looks all the time has answered
+ * within some 20, and within 60 if its core is far. */
+#define RI_MAIL_LOOKS 64
+
 /* 1 if a put was ever lost in this process: the target had not done it, and this process could not
  * do it in its place. ri_reach_t.lost says which of both it was. */
 extern _Atomic(int) ri_mail_lost;
@@ -92,6 +96,9 @@ void ri_mail_queue_end_puts(ri_reach_t *reach, uint32_t end, uint32_t taken_back
 
 /** Wait for the puts up to @a end, and give them up, as ri_mail_queue_end_puts() says. */
 void ri_mail_queue_settle(ri_reach_t *reach, uint32_t end, unsigned *taken_back_p);
+
+/** Take back an operation that is not a put, or wait for its end if the target has begun with it. */
+void ri_mail_queue_take_back(ri_reach_t *reach, uint32_t number);
 
 /** Take back what was posted from a number on, or wait for its end, and give it up. None of it is a
  * put. */

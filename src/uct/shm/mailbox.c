@@ -36,6 +36,30 @@ void ri_mailbox_rx_end(ri_mailbox_rx_t *rx)
     }
 }
 
+/* A long operation, page by page: the origin reads the ones before meanwhile. @return 0, or -1. */
+static int mailbox_serve_long(ri_mailbox_area_t *area, unsigned slot, uint32_t number,
+                              const ri_mailbox_head_t *head, ri_mailbox_func_t func)
+{
+    ri_mailbox_entry_t *entry = &area->slots[slot][number % RI_MAILBOX_DEPTH];
+    uint8_t *data             = ri_mailbox_data(area, slot, number, head->length);
+    ri_mailbox_head_t piece   = *head;
+    unsigned done;
+
+    if ((head->length > RI_MAILBOX_LONG) || (head->data_length > 0) ||
+        (number % RI_MAILBOX_LONG_ENTRIES != 0)) {
+        return -1;
+    }
+    for (done = 0; done < head->length; done += piece.length) {
+        piece.address = head->address + done;
+        piece.length  = ri_min(head->length - done, (unsigned)RI_MAILBOX_DATA);
+        atomic_store_explicit(&entry->ready, done, memory_order_release);
+        if (func(&piece, data + done) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 /* @return The length of the result, or -1. */
 static int mailbox_serve_op(ri_mailbox_area_t *area, unsigned slot, uint32_t number,
                             ri_mailbox_func_t func)
@@ -48,8 +72,10 @@ static int mailbox_serve_op(ri_mailbox_area_t *area, unsigned slot, uint32_t num
     /* What is checked is what is used: no field is read from the entry once more. */
     __asm__ volatile("" : "+m"(head));
 
-    if ((head.length > RI_MAILBOX_DATA) ||
-        (head.data_length > ri_max(head.length, (unsigned)RI_MAILBOX_INLINE))) {
+    if (head.length > RI_MAILBOX_DATA) {
+        return mailbox_serve_long(area, slot, number, &head, func);
+    }
+    if (head.data_length > ri_max(head.length, (unsigned)RI_MAILBOX_INLINE)) {
         return -1;
     }
     if (head.length > RI_MAILBOX_INLINE) {
@@ -279,6 +305,18 @@ uint32_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
     atomic_store_explicit(&entry->state, RI_MAILBOX_WORD(number, RI_MAILBOX_POSTED),
                           memory_order_release);
     atomic_store_explicit(tx->doorbell, tx->next, memory_order_release);
+    return number;
+}
+
+uint32_t ri_mailbox_tx_post_long(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head)
+{
+    uint32_t number = ri_mailbox_next_long(tx->next);
+
+    atomic_store_explicit(&ri_mailbox_tx_entry(tx, number)->ready, 0,
+                          memory_order_relaxed);
+    tx->next = number;
+    ri_mailbox_tx_post(tx, head, NULL);
+    tx->next = number + RI_MAILBOX_LONG_ENTRIES;
     return number;
 }
 

@@ -8,7 +8,8 @@
  * target carries them out in that order when it looks, which it does in its progress. An origin
  * that does not want to wait any longer takes an operation back, by compare-and-swap, and does it
  * by other means; so it never depends on a target that computes. Longer data has a page for each
- * entry.
+ * entry. A long operation, which brings no data, takes four entries and the pages of all: its origin
+ * reads a page of the result while the target writes the next one.
  *
  * A target does not look at entries but at doorbells, 32 bits for each slot, two at once. An origin
  * rings by counting them up, with a plain store; so a doorbell also says which operations were
@@ -42,6 +43,11 @@
 #define RI_MAILBOX_INLINE 96
 #define RI_MAILBOX_DATA   4096
 
+/* A long operation takes so many entries, the first of which has a number that they divide; and the
+ * most bytes of its result. It is one of more than RI_MAILBOX_DATA bytes. */
+#define RI_MAILBOX_LONG_ENTRIES 4
+#define RI_MAILBOX_LONG         (RI_MAILBOX_LONG_ENTRIES * RI_MAILBOX_DATA)
+
 /*
  * The state of an entry, and who changes it:
  *
@@ -68,7 +74,7 @@ typedef enum ri_mailbox_state {
 /* What is said of an operation. The mailbox looks at the lengths only. */
 typedef struct ri_mailbox_head {
     uint16_t kind;   /* which operation (rma/serve.h) */
-    uint16_t length; /* bytes of the memory that it is about, at most RI_MAILBOX_DATA */
+    uint16_t length; /* bytes of the memory that it is about, at most RI_MAILBOX_LONG */
     /* bytes of data that come with it: at most the larger of length and RI_MAILBOX_INLINE */
     uint16_t data_length;
     uint16_t reserved; /* 0 */
@@ -79,6 +85,7 @@ typedef struct ri_mailbox_head {
 /* An entry of a slot. */
 typedef struct ri_mailbox_entry {
     _Atomic(uint32_t) state; /* RI_MAILBOX_WORD() */
+    _Atomic(uint32_t) ready; /* bytes of the result of a long operation that is SERVING */
     ri_mailbox_head_t head;  /* of the operation, by the origin */
     /* data of the operation, and then its result, if its length is at most RI_MAILBOX_INLINE; the
      * first 32 bytes are in the cache line of the state and the head */
@@ -111,7 +118,7 @@ typedef struct ri_mailbox_area {
 } ri_mailbox_area_t;
 
 /* The version of ri_mailbox_area_t. */
-#define RI_MAILBOX_VERSION 2
+#define RI_MAILBOX_VERSION 3
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "halves of operands, and doorbells");
@@ -139,7 +146,7 @@ ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx);
 /** End a mailbox, if there is one. Origins that have it open take back what they post. */
 void ri_mailbox_rx_end(ri_mailbox_rx_t *rx);
 
-/** Carries out an operation, which is wire input. Nobody else has the memory of @a head. @a data
+/** Carries out an operation, or RI_MAILBOX_DATA bytes of a long one, which is wire input. Nobody else has the memory of @a head. @a data
  * has head->data_length bytes of data, and room for head->length bytes and for RI_MAILBOX_INLINE
  * bytes. If head->length is above RI_MAILBOX_INLINE the origin may be writing there meanwhile. The
  * function may replace the data by a result. @return The length of the result; -1: the operation is
@@ -233,6 +240,27 @@ static inline ri_mailbox_entry_t *ri_mailbox_tx_entry(const ri_mailbox_tx_t *tx,
  * data are copied. @return The number of the operation. */
 uint32_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
                             const void *data);
+
+/** @return The number of a long operation that is posted next, if @a next is the next number: those
+ * before it are left out. */
+static inline uint32_t ri_mailbox_next_long(uint32_t next)
+{
+    return (next + RI_MAILBOX_LONG_ENTRIES - 1) &
+           ~(uint32_t)(RI_MAILBOX_LONG_ENTRIES - 1);
+}
+
+/** Post a long operation under the number that ri_mailbox_next_long() says; RI_MAILBOX_LONG_ENTRIES
+ * entries are free from there on, whose numbers it takes. It brings no data, and may be as short as
+ * others. @return Its number. */
+uint32_t ri_mailbox_tx_post_long(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head);
+
+/** @return How many bytes of the result of a long operation may be read, before it is DONE: the other
+ * side may say anything. */
+static inline uint32_t ri_mailbox_tx_ready(const ri_mailbox_tx_t *tx, uint32_t number)
+{
+    return atomic_load_explicit(&ri_mailbox_tx_entry(tx, number)->ready,
+                                memory_order_acquire);
+}
 
 /** @return What stands in the entry of operation @a number (RI_MAILBOX_WORD). */
 static inline uint32_t ri_mailbox_tx_word(const ri_mailbox_tx_t *tx, uint32_t number)

@@ -353,4 +353,44 @@ TEST_F(test_mail_parts, killed_in_the_middle)
     EXPECT_EQ(UCS_ERR_UNREACHABLE, m_reach->lost);
 }
 
+/* The target writes anything into its mailbox: no byte is written beside the result, and it ends. */
+TEST_F(test_mail_parts, hostile_target)
+{
+    for_seeds(10, [&](rng &random) {
+        std::atomic<bool> is_over{false};
+        std::thread hostile([&] {
+            rng other(random.next());
+
+            while (!is_over) {
+                uint32_t number           = other.below(3) + *m_reach->mail.doorbell - 2;
+                ri_mailbox_entry_t *entry = ri_mailbox_tx_entry(&m_reach->mail,
+                                                                number & ~3u);
+
+                entry->ready = other.percent(50) ? other.below(20000) : other.next();
+                entry->state = RI_MAILBOX_WORD(number & ~3u, other.below(6));
+                if (other.percent(10)) {
+                    sched_yield();
+                }
+            }
+        });
+
+        call_takes(1e12);
+        for (unsigned i = 0; i < 200; ++i) {
+            std::string in(SIZE + 2 * PAGE, '~');
+            const size_t length = random.range(RI_MAILBOX_DATA + 1, SIZE);
+            ri_mailbox_head_t h = head(RI_SERVE_GET, 0, 0, 0);
+            size_t done;
+
+            m_reach->absent = 0;
+            done = ri_mail_parts_get(m_reach, &h, &in[PAGE], length, &m_taken_back);
+            ASSERT_GE(length, done);
+            ASSERT_EQ(std::string(PAGE, '~'), in.substr(0, PAGE));
+            ASSERT_EQ(std::string(PAGE, '~'), in.substr(PAGE + length, PAGE));
+            ASSERT_TRUE(ri_mail_is_settled(m_reach));
+        }
+        is_over = true;
+        hostile.join();
+    });
+}
+
 } // namespace

@@ -108,7 +108,7 @@ TEST_F(test_mail_queue, get_in_parts_behind)
     std::string in(3 * PAGE, '?');
 
     EXPECT_EQ(RI_MAIL_DONE, put(0, "protected"));
-    meanwhile([&] { EXPECT_EQ(0u, get_parts(0, &in)); }, rung() + 4,
+    meanwhile([&] { EXPECT_EQ(0u, get_parts(0, &in)); }, rung() + 1,
               [&] { target_looks(); });
     EXPECT_EQ("protected", look(0, 9));
     EXPECT_EQ(std::string(3 * PAGE, '?'), in);

@@ -233,6 +233,9 @@ TEST_F(test_mailbox, hostile_lengths)
                            (data_length <= std::max(length, (unsigned)RI_MAILBOX_INLINE));
 
             served.clear();
+            if (m_tx[0].next % RI_MAILBOX_LONG_ENTRIES == 0) {
+                ++m_tx[0].next; /* no place for a long one */
+            }
             post();
             entry()->head.length      = length;
             entry()->head.data_length = data_length;
@@ -255,6 +258,83 @@ TEST_F(test_mailbox, hostile_states)
         EXPECT_FALSE(take_back());
     }
     EXPECT_EQ(0u, served.size());
+}
+
+/* A long operation is carried out page by page, in a number that begins its entries. */
+TEST_F(test_mailbox, long_operations)
+{
+    ri_mailbox_head_t head = {};
+    std::vector<unsigned> ready;
+    std::function<void()> note = [&] {
+        ready.push_back(ri_mailbox_tx_ready(&m_tx[0], m_latest[0]));
+        inside = note;
+    };
+
+    ASSERT_EQ(UCS_OK, open());
+    for (unsigned before = 0; before < 2 * RI_MAILBOX_DEPTH; ++before) {
+        for (unsigned length : {1u, 96u, 4096u, 4097u, 8192u, 12345u, 16384u}) {
+            const uint32_t next = m_tx[0].next;
+
+            served.clear();
+            ready.clear();
+            head.length  = length;
+            head.address = 1000;
+            answer       = std::string(std::min(length, (unsigned)RI_MAILBOX_DATA), 'a');
+            inside       = note;
+            m_latest[0]  = ri_mailbox_next_long(next);
+            EXPECT_EQ(m_latest[0], ri_mailbox_tx_post_long(&m_tx[0], &head));
+            EXPECT_EQ(0u, m_latest[0] % RI_MAILBOX_LONG_ENTRIES);
+            EXPECT_GT(unsigned(RI_MAILBOX_LONG_ENTRIES), m_latest[0] - next);
+            EXPECT_EQ(m_latest[0] + RI_MAILBOX_LONG_ENTRIES, m_tx[0].next);
+            EXPECT_EQ(RI_MAILBOX_POSTED, state());
+            EXPECT_EQ(1u, serve());
+            EXPECT_EQ(RI_MAILBOX_DONE, state());
+            ASSERT_EQ((length + RI_MAILBOX_DATA - 1) / RI_MAILBOX_DATA, served.size());
+            for (unsigned i = 0; i < served.size(); ++i) {
+                EXPECT_EQ(1000 + i * RI_MAILBOX_DATA, served[i].head.address);
+                EXPECT_EQ(
+                        std::min(length - i * RI_MAILBOX_DATA, (unsigned)RI_MAILBOX_DATA),
+                        served[i].head.length);
+                EXPECT_EQ(i * RI_MAILBOX_DATA, ready[i]);
+            }
+            EXPECT_EQ(std::string(length, 'a'), result(0, length));
+            free_latest();
+        }
+        inside = nullptr;
+        answer.clear();
+        for (unsigned i = 0; i < before % RI_MAILBOX_DEPTH; ++i) {
+            post();
+            EXPECT_EQ(1u, serve());
+            free_latest();
+        }
+    }
+}
+
+/* It brings no data, and has a number that begins its entries: else it is refused. */
+TEST_F(test_mailbox, hostile_long_operations)
+{
+    ASSERT_EQ(UCS_OK, open());
+    for (unsigned length : {4097u, 16384u, 16385u, 65535u}) {
+        for (unsigned data_length : {0u, 1u, 96u, length}) {
+            for (unsigned step = 0; step < 2 * RI_MAILBOX_DEPTH; ++step) {
+                const uint32_t number = m_tx[0].next;
+                bool is_good = (length <= RI_MAILBOX_LONG) && (data_length == 0) &&
+                               (number % RI_MAILBOX_LONG_ENTRIES == 0);
+
+                served.clear();
+                m_latest[0]               = number;
+                entry()->head             = {};
+                entry()->head.length      = length;
+                entry()->head.data_length = data_length;
+                entry()->state            = RI_MAILBOX_WORD(number, RI_MAILBOX_POSTED);
+                *m_tx[0].doorbell         = ++m_tx[0].next;
+                EXPECT_EQ(1u, serve());
+                EXPECT_EQ(is_good ? RI_MAILBOX_DONE : RI_MAILBOX_REFUSED, state());
+                EXPECT_EQ(!is_good, served.empty());
+                free_latest();
+            }
+        }
+    }
 }
 
 /* What stands in an entry is of another operation: it is no answer to this one. */
