@@ -8,8 +8,8 @@
  * target carries them out in that order when it looks, which it does in its progress. An origin
  * that does not want to wait any longer takes an operation back, by compare-and-swap, and does it
  * by other means; so it never depends on a target that computes. Longer data has a page for each
- * entry. A long operation, which brings no data, takes four entries and the pages of all: its origin
- * reads a page of the result while the target writes the next one.
+ * entry. A long operation, which brings no data, takes four entries and the pages of all: its
+ * origin reads a page of the result while the target writes the next one.
  *
  * A target does not look at entries but at doorbells, 32 bits for each slot, two at once. An origin
  * rings by counting them up, with a plain store; so a doorbell also says which operations were
@@ -146,14 +146,15 @@ ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx);
 /** End a mailbox, if there is one. Origins that have it open take back what they post. */
 void ri_mailbox_rx_end(ri_mailbox_rx_t *rx);
 
-/** Carries out an operation, or RI_MAILBOX_DATA bytes of a long one, which is wire input. Nobody else has the memory of @a head. @a data
- * has head->data_length bytes of data, and room for head->length bytes and for RI_MAILBOX_INLINE
- * bytes. If head->length is above RI_MAILBOX_INLINE the origin may be writing there meanwhile. The
- * function may replace the data by a result. @return The length of the result; -1: the operation is
- * refused. */
+/** Carries out an operation, or RI_MAILBOX_DATA bytes of a long one. It is wire input. Nobody else
+ * has the memory of @a head. @a data has head->data_length bytes of data, and room for head->length
+ * bytes and for RI_MAILBOX_INLINE bytes. If head->length is above RI_MAILBOX_INLINE the origin may be
+ * writing there meanwhile. The function may replace the data by a result. @return The length of the
+ * result; -1: the operation is refused. */
 typedef int (*ri_mailbox_func_t)(const ri_mailbox_head_t *head, uint8_t *data);
 
-/** Carry out what was posted since the latest call, by @a func. One thread at a time may do so.
+/** Carry out what was posted since the latest call, by @a func, and what is posted meanwhile, for a
+ * limited number of rounds. One thread at a time may do so.
  * @return How many operations were carried out or refused. */
 unsigned ri_mailbox_rx_serve(ri_mailbox_rx_t *rx, ri_mailbox_func_t func);
 
@@ -254,8 +255,8 @@ static inline uint32_t ri_mailbox_next_long(uint32_t next)
  * others. @return Its number. */
 uint32_t ri_mailbox_tx_post_long(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head);
 
-/** @return How many bytes of the result of a long operation may be read, before it is DONE: the other
- * side may say anything. */
+/** @return How many bytes of the result of a long operation may be read, before it is DONE: the
+ * other side may say anything. */
 static inline uint32_t ri_mailbox_tx_ready(const ri_mailbox_tx_t *tx, uint32_t number)
 {
     return atomic_load_explicit(&ri_mailbox_tx_entry(tx, number)->ready,
