@@ -47,6 +47,7 @@ static ucs_status_ptr_t send_am_pending(ri_conn_t *conn, ri_am_buffer_t *buffer,
     ri_send_req_t *req = (ri_send_req_t *)ri_req_get(conn->worker, param, RI_REQ_SEND);
 
     ri_send_req_init(req, conn, tag);
+    req->sn   = conn->tx_sn; /* it has its number already */
     req->data = (ri_dt_data_t){.length = length};
     ri_am_buffer_set_req(buffer, req);
     ri_req_set_send_cb(&req->super, param);
@@ -59,15 +60,16 @@ static ri_inline ucs_status_ptr_t send_am(ri_conn_t *conn, unsigned class, int c
                                           const void *data, size_t length, uint64_t tag,
                                           const ucp_request_param_t *param)
 {
-    ri_worker_t *worker    = conn->worker;
-    ri_am_buffer_t *buffer = ri_am_buffer_get_class(worker, class);
-    uint64_t previous_tag  = conn->tx_tag;
+    ri_worker_t *worker   = conn->worker;
+    uint64_t previous_tag = conn->tx_tag;
+    ri_am_buffer_t *buffer;
     ucs_status_t status;
     size_t header_length;
     uint32_t sn;
 
     /* If UCX holds the message back there must be a request for it. */
-    if (ri_unlikely((buffer == NULL) || !ri_req_is_available(worker))) {
+    buffer = ri_req_is_available(worker) ? ri_am_buffer_get_class(worker, class) : NULL;
+    if (ri_unlikely(buffer == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
 

@@ -63,6 +63,25 @@ protected:
     std::vector<bytes> m_sent;
 };
 
+/* UCX holds the first message back: its request has the number that the message has. */
+TEST_F(test_send_fast, number_of_what_is_held_back)
+{
+    node *c = add_node(), *d = add_node();
+    recv_ptr recv;
+
+    m_ucx->send_mode = LATER;
+    send_ptr send    = c->send(conn(c, d), pattern(1, 8), 7);
+    EXPECT_FALSE(send->done);
+    ASSERT_FALSE(ucs_list_is_empty(&conn(c, d)->sends));
+    EXPECT_EQ(conn(c, d)->tx_sn,
+              ucs_list_head(&conn(c, d)->sends, ri_send_req_t, list)->sn);
+    m_ucx->complete();
+    settle();
+    EXPECT_TRUE(send->done);
+    recv = d->recv(7, ~0ul, 8);
+    EXPECT_TRUE(recv->done);
+}
+
 TEST_F(test_send_fast, parts_unless_in_a_row)
 {
     for (uint32_t length : {1536u, 2000u, 4096u, 8192u}) {
