@@ -30,8 +30,12 @@ static ri_conn_t *conn_reuse(ri_worker_t *worker, ucp_ep_h ep,
     if (conn == NULL) {
         return NULL;
     }
-    if ((conn->worker != worker) || (conn->status != UCS_OK) ||
-        (conn->flags & RI_CONN_CLOSING) ||
+    if (conn->worker != worker) {
+        /* The thread of that worker may be at it, so it stays until that worker ends */
+        ri_map_remove(&ri_conn_map, (uintptr_t)ep);
+        return NULL;
+    }
+    if ((conn->status != UCS_OK) || (conn->flags & RI_CONN_CLOSING) ||
         ((uid != 0) && (conn->peer != NULL) && (conn->peer->uid != uid))) {
         ri_conn_destroy(conn, UCS_ERR_CANCELED);
         return NULL;
@@ -120,7 +124,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     ri_trace(&worker->trace, RI_TRACE_CONN_CLOSE, conn->id, conn->tx_sn);
     if (conn->flags & RI_CONN_LEFT) {
         --worker->num_left;
-    } else {
+    } else if (ri_conn_find(conn->ep) == conn) {
         ri_map_remove(&ri_conn_map, (uintptr_t)conn->ep);
     }
     ri_id_free(&worker->conn_ids, conn->id);

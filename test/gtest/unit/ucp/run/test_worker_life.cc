@@ -90,7 +90,7 @@ protected:
 
         /* An offer, a pool buffer that is lent, a send, a close, and a flush */
         m_offered = post(TAG, LARGE);
-        ASSERT_EQ(RI_RTR_OUT, req(m_offered)->rtr.state);
+        ASSERT_EQ(RI_RTR_BY_GRANT, req(m_offered)->rtr.state);
         m_pooled = m_b->send(m_back, pattern(4, MEDIUM), 11);
         ASSERT_TRUE(m_pooled->done);
         send_back();
@@ -274,7 +274,7 @@ TEST_F(test_worker_life, phases)
         if (name == "withdraw") { /* the last of worker_stops */
             EXPECT_EQ(2u, ucs_list_length(&w->conns));
             EXPECT_NE(nullptr, m_back->ring);
-            EXPECT_EQ(RI_RTR_OUT, req(m_offered)->rtr.state);
+            EXPECT_EQ(RI_RTR_BY_GRANT, req(m_offered)->rtr.state);
             return;
         }
         EXPECT_EQ(RI_RTR_NONE, req(m_offered)->rtr.state)
@@ -316,6 +316,23 @@ TEST_F(test_worker_life, phases)
     EXPECT_EQ(UCS_OK, r->status);
     EXPECT_EQ(pattern(4, MEDIUM), r->buffer);
     end_other();
+}
+
+/* Stock has freed an endpoint of a worker, and another worker gets one at its address: the threads of
+ * both may be at work. */
+TEST_F(test_worker_life, endpoint_of_another_worker)
+{
+    endpoint *ep    = m_a->new_endpoint(nullptr);
+    ri_conn_t *of_a = m_a->connect(ep, 0x77, 0);
+    ri_conn_t *of_b = m_b->connect(ep, 0x77, 0);
+
+    EXPECT_NE(of_a, of_b);
+    EXPECT_EQ(m_a->worker(), of_a->worker);
+    EXPECT_EQ(of_b, ri_conn_find(ep->handle()));
+    ri_conn_destroy(of_a, UCS_ERR_CANCELED);
+    EXPECT_EQ(of_b, ri_conn_find(ep->handle()));
+    ri_conn_destroy(of_b, UCS_ERR_CANCELED);
+    EXPECT_EQ(nullptr, ri_conn_find(ep->handle()));
 }
 
 /* A callback may do anything, while there is something that it can do it with. */
