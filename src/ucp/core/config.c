@@ -69,6 +69,9 @@ static ri_config_t config_given; /* before it was brought into range */
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
 static _Atomic(int) config_is_read;
 
+/* Of who reads settings, all of them or a few. */
+static pthread_mutex_t config_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void *config_member(const ri_config_field_t *field)
 {
     return (char *)&ri_config + field->offset;
@@ -321,7 +324,7 @@ static void config_set_quick(const ri_costs_t *costs)
     ri_quick_rate = (ticks > 0) ? ri_costs_quick_rate(costs) / ticks : 0;
 }
 
-/* Where it is not known what is far, no sender is taken for far. */
+/* Where it is not known what is far, no receiver is taken for far. */
 static void config_set_far(const ri_costs_t *costs)
 {
     ri_distance_far_ticks = (ri_config.ring_far == UCS_YES) ? 1 :
@@ -360,7 +363,7 @@ void ri_config_use_costs(const ri_costs_t *costs)
     config_follow_costs();
 }
 
-static void config_read_once(void)
+static void config_read_all(void)
 {
     size_t i;
 
@@ -386,21 +389,25 @@ static void config_read_once(void)
     config_is_read = 1;
 }
 
-void ri_config_read(void)
+static void config_read_locked(void)
 {
-    pthread_once(&config_once, config_read_once);
+    pthread_mutex_lock(&config_lock);
+    config_read_all();
+    pthread_mutex_unlock(&config_lock);
 }
 
-void ri_config_read_output(void)
+void ri_config_read(void)
+{
+    pthread_once(&config_once, config_read_locked);
+}
+
+static void config_read_output(void)
 {
     static const char *const names[] = {"LOG_LEVEL", "REPORT", "REPORT_DEST"};
     const ri_config_field_t *field;
     const char *value;
     size_t i;
 
-    if (config_is_read) {
-        return;
-    }
     for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
         field = config_find(names[i], strlen(names[i]));
         value = config_getenv(field);
@@ -411,6 +418,15 @@ void ri_config_read_output(void)
     }
     config_set_report();
     ri_log_level = ri_config.log_level;
+}
+
+void ri_config_read_output(void)
+{
+    pthread_mutex_lock(&config_lock);
+    if (!config_is_read) {
+        config_read_output();
+    }
+    pthread_mutex_unlock(&config_lock);
 }
 
 /* Tags of MPICH 4 and 5 over UCX: context id and rank of the source in the upper half. It
