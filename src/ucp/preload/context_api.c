@@ -108,6 +108,9 @@ ucs_status_t ucp_config_read(const char *env_prefix, const char *filename,
     status = ri_stock.config_read(env_prefix, filename, config_p);
     if ((status == UCS_OK) && selected) {
         status = ri_map_put(&selected_configs, (uintptr_t)*config_p, *config_p);
+        if (status != UCS_OK) {
+            ri_stock.config_release(*config_p);
+        }
     } else if (status != UCS_OK) {
         ri_inert_note(RI_INERT_REFUSED);
     }

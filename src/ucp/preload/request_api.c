@@ -6,6 +6,7 @@
  */
 #include "guard.h"
 #include "../../ucs/stock.h"
+#include "../core/memory.h"
 #include "../core/request.h"
 #include "../tag/recv.h"
 
@@ -94,6 +95,24 @@ static void request_describe(ri_req_t *req, char *text, size_t size)
     }
 }
 
+/* Of memory that only UCP could tell of, that is said. */
+static ucs_memory_type_t request_memory_type(ri_req_t *req)
+{
+    const ucp_request_param_t nothing_given = {.op_attr_mask = 0};
+    uint32_t flags                          = ri_req_flags(req);
+
+    if (req->worker->host_memory) {
+        return UCS_MEMORY_TYPE_HOST;
+    }
+    if (flags & RI_REQ_RECV) {
+        return (ucs_memory_type_t)((const ri_recv_req_t *)req)->data.memory_type;
+    }
+    return (flags & RI_REQ_SEND) ?
+                   ri_memory_type_slow(&((const ri_send_req_t *)req)->data,
+                                       &nothing_given) :
+                   UCS_MEMORY_TYPE_HOST;
+}
+
 ucs_status_t ucp_request_query(void *request, ucp_request_attr_t *attr)
 {
     ri_req_t *req;
@@ -117,7 +136,7 @@ ucs_status_t ucp_request_query(void *request, ucp_request_attr_t *attr)
         attr->status = ucp_request_check_status(request);
     }
     if (attr->field_mask & UCP_REQUEST_ATTR_FIELD_MEM_TYPE) {
-        attr->mem_type = UCS_MEMORY_TYPE_HOST;
+        attr->mem_type = request_memory_type(req);
     }
     return UCS_OK;
 }
