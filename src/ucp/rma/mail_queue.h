@@ -84,9 +84,9 @@ int ri_mail_queue_is_over(const ri_mailbox_tx_t *mail, uint32_t number);
 uint32_t ri_mail_queue_wait(ri_reach_t *reach, uint32_t until, uint32_t end);
 
 /**
- * Give up the puts up to @a end, from which on there may be other operations. They are over, or from
- * @a taken_back on, which ri_mail_queue_wait() has returned, they are done here in place of the
- * target. A put that this process cannot do is posted again, and waited for, as only its target can
+ * Give up the puts up to @a end, from which on there may be other operations. They are over, or were
+ * taken back from @a taken_back on, which ri_mail_queue_wait() has returned. What was taken back or
+ * refused is done here, in place of the target. A put that this process cannot do is posted again, and waited for, as only its target can
  * do it; from then on UCX has all (reach->is_left). A put that neither can do is lost (reach->lost).
  *
  * @param taken_back_p  The number of puts that were taken back is added to it.

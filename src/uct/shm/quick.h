@@ -29,7 +29,7 @@ typedef struct ri_quick {
     uint32_t passed_by; /* so many payloads went another way, as the ring is slow */
 } ri_quick_t;
 
-/** @return Whether a ring is quick, if its sender is not far (distance.h). */
+/** @return Whether a ring is quick, if its receiver is not far (distance.h). */
 static inline int ri_quick_is(const ri_quick_t *quick)
 {
     return (quick->slow < RI_QUICK_TIMES) && (ri_quick_rate > 0);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Receiver-initiated rendezvous, the sender's side: an RTR tells where a message goes before
- * it is sent, so the sender writes it there and says so (PLACED), or, if the message was
+ * Receiver-initiated rendezvous within a host, the sender's side: an RTR tells where a message goes
+ * before it is sent, so the sender writes it there and says so (PLACED), or, if the message was
  * announced meanwhile, just writes it. (protocol-rndv.md; the receiver's side is rtr.h)
  */
 #ifndef RI_RTR_SEND_HOST_H
