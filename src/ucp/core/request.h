@@ -63,29 +63,30 @@ struct ri_req {
  * of RTR: with a grant in the ring, with a target of the plane ud, and with a key. Legal changes,
  * which ri_rtr_state_set() asserts:
  *
- *   NONE          -> QUEUED             to be sent later
- *   QUEUED        -> QUEUED, NONE       waits for something else; given up
- *   NONE, QUEUED  -> OUT                sent with a grant
- *   OUT           -> NONE, KEPT         withdrawn, or used and over; used, and its ring has ended
- *   KEPT          -> NONE               over
- *   NONE, QUEUED  -> BY_UD              sent with a target
- *   BY_UD         -> NONE               withdrawn, or used and over
- *   NONE, QUEUED  -> SENT               sent with a key
- *   SENT          -> PROMISED           a REVOKE was answered: the sender has used it
- *   SENT, PROMISED -> WRITTEN           the notification: the data is there
- *   SENT, PROMISED -> NAMED             its message had its turn before its data
- *   SENT, PROMISED, WRITTEN, NAMED -> NONE  withdrawn, or over
+ *   NONE             -> QUEUED           to be sent later
+ *   QUEUED           -> QUEUED, NONE     waits for something else; given up
+ *   NONE, QUEUED     -> BY_GRANT         sent with a grant
+ *   BY_GRANT         -> NONE, KEPT       withdrawn, or used and over; used, and its ring has ended
+ *   KEPT             -> NONE             over
+ *   NONE, QUEUED     -> BY_UD            sent with a target
+ *   BY_UD            -> NONE             withdrawn, or used and over
+ *   NONE, QUEUED     -> BY_KEY           sent with a key
+ *   BY_KEY           -> PROMISED         a REVOKE was answered: the sender has used it
+ *   BY_KEY, PROMISED -> WRITTEN          the notification: the data is there
+ *   BY_KEY, PROMISED -> NAMED            its message had its turn before its data
+ *   BY_KEY, PROMISED, WRITTEN, NAMED -> NONE  withdrawn, or over
  *
- * The receive is in the posted queue in all states but NAMED. The sender may write its memory in
- * OUT, KEPT, BY_UD, SENT, PROMISED and NAMED.
+ * The receive is in the posted queue in all states but NAMED, and in BY_GRANT and KEPT until its
+ * message has its turn: while the sender still writes then, it is in worker->rtr.writing. The sender
+ * may write its memory in BY_GRANT, KEPT, BY_UD, BY_KEY, PROMISED and NAMED.
  */
 typedef enum ri_rtr_state {
-    RI_RTR_NONE,   /* nothing */
-    RI_RTR_QUEUED, /* nothing yet: an RTR is to be sent when that is possible */
-    RI_RTR_OUT,    /* a grant, which the sender may use, or has used */
+    RI_RTR_NONE,     /* nothing */
+    RI_RTR_QUEUED,   /* nothing yet: an RTR is to be sent when that is possible */
+    RI_RTR_BY_GRANT, /* a grant, which the sender may use, or has used */
     RI_RTR_KEPT, /* a grant, which the sender has used; the ring with the grant has ended */
     RI_RTR_BY_UD,    /* a target, which the sender may use, or has used */
-    RI_RTR_SENT,     /* a key, which the sender may use, or has used */
+    RI_RTR_BY_KEY,   /* a key, which the sender may use, or has used */
     RI_RTR_PROMISED, /* a key, which the sender has used, as it says */
     RI_RTR_WRITTEN, /* a key: the data is there, and the turn of its message has not come */
     RI_RTR_NAMED,   /* a key: its message had its turn, and the data is not there */
@@ -117,10 +118,10 @@ typedef enum ri_recv_written {
  *   state                     rtr.generation   rtr.conn ...   rtr.index          rndv.req_id
  *                             or rtr.sn
  *   QUEUED                    -                awaits         -                  -
- *   OUT                       of the grant     conn           of the grant       -
+ *   BY_GRANT                  of the grant     conn           of the grant       -
  *   KEPT                      -                -              -                  -
  *   BY_UD                     of the entry     op             of the entry       -
- *   SENT, PROMISED            -                -              of the entry       -
+ *   BY_KEY, PROMISED          -                -              of the entry       -
  *   WRITTEN                   -                -              RI_RTR_NO_ENTRY    -
  *   NAMED                     sn               -              of the entry       -
  *   in worker->rtr.writing    -                -              -                  it is set
@@ -155,7 +156,7 @@ struct ri_recv_req {
      * tells whether RTRs are worth while (proto/rtr). */
     struct {
         union {
-            ri_conn_t *conn; /* OUT: the conn whose ring has the grant */
+            ri_conn_t *conn; /* BY_GRANT: the conn whose ring has it */
             /* QUEUED: the waiters that it is among; NULL: it is in worker->rtr.queue, or waits
              * for room at a peer */
             struct ri_recv_req **awaits;

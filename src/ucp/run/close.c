@@ -155,7 +155,7 @@ static double close_limit(const ri_conn_t *conn)
                                       ri_config.close_timeout;
 }
 
-int ri_close_is_over(ri_conn_t *conn, ri_close_wait_t *wait)
+int ri_close_has_expired(ri_conn_t *conn, ri_close_wait_t *wait)
 {
     double limit = close_limit(conn);
     double now   = ri_clock_now();

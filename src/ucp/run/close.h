@@ -51,7 +51,7 @@ void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait);
 /** To be called now and then, from progress. @return Whether a close that has to wait has done so
  * for long enough, and what it waits for can be left as it is. Never so if UCXRI_CLOSE_TIMEOUT is
  * infinite and the peer has not said that it closes, too. */
-int ri_close_is_over(ri_conn_t *conn, ri_close_wait_t *wait);
+int ri_close_has_expired(ri_conn_t *conn, ri_close_wait_t *wait);
 
 /** The endpoint of a conn is about to be closed by the caller, but what was sent on it is not all
  * received: the conn stays for that, without an endpoint. Flushes and closes that wait for it end

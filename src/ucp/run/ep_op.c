@@ -121,7 +121,7 @@ static int ep_op_try_close(ri_ep_op_t *op)
     ri_close_say_closing(op->conn);
     if (!ri_close_must_wait(op->conn) && ri_close_say_bye(op->conn)) {
         ep_op_start(op, 0);
-    } else if (ri_close_is_over(op->conn, &op->wait)) {
+    } else if (ri_close_has_expired(op->conn, &op->wait)) {
         ep_op_start(op, 1);
     } else {
         return 0;

@@ -230,7 +230,7 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream,
     grants->free &= ~(1u << recv->rtr.index);
     grants->recv[recv->rtr.index] = recv;
     recv->rtr.stream              = stream;
-    ri_rtr_state_set(recv, RI_RTR_OUT);
+    ri_rtr_state_set(recv, RI_RTR_BY_GRANT);
     ucs_list_add_tail(&stream->rtr.recvs, &recv->list);
     ++stream->rtr.num;
     ++worker->counters.rtr_sent;

@@ -6,10 +6,11 @@
  * a sender before there is a message (RTR), and when that is withdrawn.
  * (protocol-rndv.md)
  *
- * With each RTR goes a grant, a word in memory that both sides see: the sender has to change
- * it before it writes, and the receiver changes it to withdraw the RTR. Whoever is first
- * has it. So a receive can be cancelled, or given to another sender's message, at once and
- * without asking anybody.
+ * With an RTR within a host goes a grant, a word in memory that both sides see: the sender has to
+ * change it before it writes, and the receiver changes it to withdraw the RTR. Whoever is first has
+ * it. So a receive can be cancelled, or given to another sender's message, at once and without asking
+ * anybody. An RTR for datagrams is withdrawn by the plane (rtr_ud.h). An RTR by a key, for writes
+ * through a network, is withdrawn by a message, which its sender has to answer (rtr_withdraw.h).
  *
  * ri_rtr_state_t (core/request.h) has the states of a receive, and their legal order.
  */

@@ -22,7 +22,7 @@ void ri_rtr_done_give_grant_back(ri_recv_req_t *recv)
 static void done_end_offer(ri_recv_req_t *recv)
 {
     recv->rtr.stream->rtr.num_named -= (recv->rtr.state == RI_RTR_NAMED);
-    if (recv->rtr.state == RI_RTR_OUT) {
+    if (recv->rtr.state == RI_RTR_BY_GRANT) {
         ri_rtr_done_give_grant_back(recv);
     } else if (recv->rtr.state == RI_RTR_BY_UD) {
         recv->rtr.stream->peer->rtr.entries->free |= 1u << recv->rtr.index;

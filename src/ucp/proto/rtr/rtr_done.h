@@ -3,8 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The end of an RTR: what it has is given back, and receives that wait for that go on. Why it ends
- * is the matter of rtr.c (what is posted, matched and cancelled), rtr_meet.c (what the sender has
- * used) and rtr_ends.c (rings, streams and peers that end).
+ * is the matter of its callers: rtr.c (what is posted, matched and cancelled), rtr_meet.c,
+ * rtr_used.c, rtr_written.c and rtr_ud.c (what the sender has used), rtr_withdraw.c and rtr_revoke.c
+ * (what it is asked for), and rtr_ends.c (rings, streams and peers that end).
  */
 #ifndef RI_RTR_DONE_H
 #define RI_RTR_DONE_H
@@ -22,7 +23,7 @@ void ri_rtr_done_used(ri_recv_req_t *recv);
  * the RTR any more: the caller has seen to that. */
 void ri_rtr_done_unused(ri_recv_req_t *recv);
 
-/** The grant of an RTR, which is OUT or was until now, is not needed any more: another RTR may have
+/** The grant of an RTR, which is BY_GRANT or was until now, is not needed any more: another RTR may have
  * it. The state of the receive is the caller's to change. */
 void ri_rtr_done_give_grant_back(ri_recv_req_t *recv);
 

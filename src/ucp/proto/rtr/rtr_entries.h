@@ -85,7 +85,7 @@ void ri_rtr_entries_release(ri_recv_req_t *recv);
  * is another one. */
 static inline ri_rtr_entry_t *ri_rtr_entry(const ri_recv_req_t *recv)
 {
-    return (((recv->rtr.state == RI_RTR_SENT) || (recv->rtr.state == RI_RTR_PROMISED) ||
+    return (((recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_PROMISED) ||
              (recv->rtr.state == RI_RTR_NAMED)) &&
             (recv->rtr.index != RI_RTR_NO_ENTRY)) ?
                    &recv->rtr.stream->peer->rtr.entries->entry[recv->rtr.index] :

@@ -107,7 +107,7 @@ static void rtr_note_waiting(const ri_stream_t *stream, int waiting, uint32_t no
  * interrupted. */
 static int rtr_gain_by_message(const ri_recv_req_t *recv, uint32_t now)
 {
-    if (recv->rtr.state == RI_RTR_SENT) {
+    if (recv->rtr.state == RI_RTR_BY_KEY) {
         return -1;
     }
     if (ri_rtr_state_is_by_key(recv)) {

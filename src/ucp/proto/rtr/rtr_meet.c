@@ -24,7 +24,7 @@
 static ucs_status_t meet_broken(ri_recv_req_t *recv, ri_stream_t *stream,
                                 const ri_arrival_t *arrival)
 {
-    if ((recv->rtr.state == RI_RTR_SENT) || (recv->rtr.state == RI_RTR_PROMISED)) {
+    if ((recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_PROMISED)) {
         ri_way_fail_and_tell(stream->worker, recv->rtr.stream->peer);
     }
     ri_rtr_withdraw_settle(recv);
@@ -52,7 +52,7 @@ static ucs_status_t meet_await(ri_recv_req_t *recv, const ri_arrival_t *arrival)
     return UCS_INPROGRESS;
 }
 
-/* As ri_rtr_meet(), of an RTR through a network. The sender has not used the RTR for a message that
+/* As ri_rtr_meet(), of an RTR by a key. The sender has not used the RTR for a message that
  * comes in another form, unless the write has failed: then nothing is written any more. */
 static int meet_by_message(ri_recv_req_t *recv, ri_stream_t *stream,
                            const ri_arrival_t *arrival, ucs_status_t *status)
@@ -61,7 +61,7 @@ static int meet_by_message(ri_recv_req_t *recv, ri_stream_t *stream,
     int is_again = (arrival->kind == RI_MSG_RTS) && (rts->flags & RI_WIRE_RTS_AGAIN);
 
     if ((recv->rtr.stream != stream) ||
-        ((recv->rtr.state != RI_RTR_SENT) &&
+        ((recv->rtr.state != RI_RTR_BY_KEY) &&
          ((recv->rtr.state != RI_RTR_PROMISED) || !is_again))) {
         *status = meet_broken(recv, stream, arrival);
         return 1;
@@ -124,14 +124,14 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
 static ucs_status_t meet_start_placed(ri_recv_req_t *recv, ri_stream_t *stream,
                                       ri_arrival_t *arrival)
 {
-    if (((recv->rtr.state != RI_RTR_OUT) && (recv->rtr.state != RI_RTR_KEPT) &&
+    if (((recv->rtr.state != RI_RTR_BY_GRANT) && (recv->rtr.state != RI_RTR_KEPT) &&
          (recv->rtr.state != RI_RTR_WRITTEN)) ||
         (recv->rtr.stream != stream) || (recv->id != arrival->req_id) ||
         (arrival->length > recv->data.length)) {
         return meet_broken(recv, stream, arrival);
     }
     /* The grant says WRITTEN. To look would cost a cache miss, and tell nothing new. */
-    if (recv->rtr.state == RI_RTR_OUT) {
+    if (recv->rtr.state == RI_RTR_BY_GRANT) {
         ri_ring_grant_free(ri_rtr_state_grant(recv), recv->rtr.generation);
     }
     ri_rtr_done_used(recv);
@@ -143,7 +143,7 @@ static ucs_status_t meet_start_placed(ri_recv_req_t *recv, ri_stream_t *stream,
 static ucs_status_t meet_start_used(ri_recv_req_t *recv, ri_stream_t *stream,
                                     ri_arrival_t *arrival)
 {
-    if (((recv->rtr.state != RI_RTR_SENT) && (recv->rtr.state != RI_RTR_PROMISED)) ||
+    if (((recv->rtr.state != RI_RTR_BY_KEY) && (recv->rtr.state != RI_RTR_PROMISED)) ||
         (recv->rtr.stream != stream) || (recv->id != arrival->req_id)) {
         return meet_broken(recv, stream, arrival);
     }
@@ -162,7 +162,7 @@ int ri_rtr_meet_progress(ri_recv_req_t *recv, ucs_status_t failure)
 
     switch (ri_rtr_state_of_grant(recv)) {
     case RI_RING_GRANT_USED:
-        if ((recv->rtr.state == RI_RTR_OUT) &&
+        if ((recv->rtr.state == RI_RTR_BY_GRANT) &&
             ((++recv->rndv.polls % MEET_CHECK != 0) || !ri_local_is_gone(stream->peer))) {
             return 0;
         }

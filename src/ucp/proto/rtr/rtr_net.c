@@ -164,7 +164,7 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     recv->rndv.stream = NULL;
     recv->rtr.index   = entry - entries->entry;
     recv->rtr.stream  = stream;
-    ri_rtr_state_set(recv, RI_RTR_SENT);
+    ri_rtr_state_set(recv, RI_RTR_BY_KEY);
     ucs_list_add_tail(&stream->rtr.recvs, &recv->list);
     ++stream->rtr.num;
     ++worker->rtr.num_entries;
@@ -181,7 +181,7 @@ int ri_rtr_net_has(const ri_stream_t *stream)
     const ri_recv_req_t *recv;
 
     ucs_list_for_each(recv, &stream->rtr.recvs, list) {
-        if ((recv->rtr.state == RI_RTR_SENT) || (recv->rtr.state == RI_RTR_PROMISED) ||
+        if ((recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_PROMISED) ||
             (recv->rtr.state == RI_RTR_NAMED)) {
             return 1;
         }

@@ -41,7 +41,7 @@ int ri_rtr_net_takes(const ri_recv_req_t *recv, const ri_stream_t *stream);
  *
  * @param ahead  How many posted receives of its tag and mask are older.
  *
- * @return UCS_OK: it is SENT; UCS_ERR_NO_RESOURCE: not now; an error: never. Then it has none
+ * @return UCS_OK: it is BY_KEY; UCS_ERR_NO_RESOURCE: not now; an error: never. Then it has none
  *         still.
  */
 ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead);

@@ -37,7 +37,7 @@ static revoke_dependents_t revoke_look(const ri_recv_req_t *recv,
     for (i = 0; i < RI_RTR_DEPTH; ++i) {
         other = ri_container_of(node, ri_recv_req_t, node);
         if (ri_rtr_state_is_by_key(other) && (other->rtr.stream != stream)) {
-            if (other->rtr.state != RI_RTR_SENT) {
+            if (other->rtr.state != RI_RTR_BY_KEY) {
                 return REVOKE_PROMISED;
             }
             if (revoke) {

@@ -8,15 +8,15 @@
 
 /* By the state before: the states that may follow. */
 static const uint16_t rtr_may_become[RI_RTR_STATE_LAST] = {
-        [RI_RTR_NONE] = RTR_STATE(QUEUED) | RTR_STATE(OUT) | RTR_STATE(BY_UD) |
-                        RTR_STATE(SENT),
-        [RI_RTR_QUEUED] = RTR_STATE(QUEUED) | RTR_STATE(NONE) | RTR_STATE(OUT) |
-                          RTR_STATE(BY_UD) | RTR_STATE(SENT),
-        [RI_RTR_OUT]   = RTR_STATE(NONE) | RTR_STATE(KEPT),
-        [RI_RTR_KEPT]  = RTR_STATE(NONE),
-        [RI_RTR_BY_UD] = RTR_STATE(NONE),
-        [RI_RTR_SENT]  = RTR_STATE(NONE) | RTR_STATE(PROMISED) | RTR_STATE(WRITTEN) |
-                        RTR_STATE(NAMED),
+        [RI_RTR_NONE] = RTR_STATE(QUEUED) | RTR_STATE(BY_GRANT) | RTR_STATE(BY_UD) |
+                        RTR_STATE(BY_KEY),
+        [RI_RTR_QUEUED] = RTR_STATE(QUEUED) | RTR_STATE(NONE) | RTR_STATE(BY_GRANT) |
+                          RTR_STATE(BY_UD) | RTR_STATE(BY_KEY),
+        [RI_RTR_BY_GRANT] = RTR_STATE(NONE) | RTR_STATE(KEPT),
+        [RI_RTR_KEPT]     = RTR_STATE(NONE),
+        [RI_RTR_BY_UD]    = RTR_STATE(NONE),
+        [RI_RTR_BY_KEY]   = RTR_STATE(NONE) | RTR_STATE(PROMISED) | RTR_STATE(WRITTEN) |
+                          RTR_STATE(NAMED),
         [RI_RTR_PROMISED] = RTR_STATE(NONE) | RTR_STATE(WRITTEN) | RTR_STATE(NAMED),
         [RI_RTR_WRITTEN]  = RTR_STATE(NONE),
         [RI_RTR_NAMED]    = RTR_STATE(NONE),

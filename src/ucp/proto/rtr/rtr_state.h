@@ -19,13 +19,13 @@ struct ri_rtr_grants {
     ri_recv_req_t *recv[RI_RING_GRANTS];
 };
 
-/** @return The grant of a receive whose RTR is OUT. */
+/** @return The grant of a receive whose RTR is BY_GRANT. */
 static inline ri_ring_grant_t *ri_rtr_state_grant(const ri_recv_req_t *recv)
 {
     return &recv->rtr.conn->ring->control->grants[recv->rtr.index];
 }
 
-/** @return What the sender has done with the RTR of a receive, which is OUT or KEPT:
+/** @return What the sender has done with the RTR of a receive, which is BY_GRANT or KEPT:
  * RI_RING_GRANT_*. */
 static inline uint32_t ri_rtr_state_of_grant(const ri_recv_req_t *recv)
 {
@@ -43,7 +43,7 @@ static inline int ri_rtr_state_is_offered(const ri_recv_req_t *recv)
 /** @return Whether the RTR of a receive has a key. */
 static inline int ri_rtr_state_is_by_key(const ri_recv_req_t *recv)
 {
-    return (recv->rtr.state == RI_RTR_SENT) || (recv->rtr.state == RI_RTR_PROMISED) ||
+    return (recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_PROMISED) ||
            (recv->rtr.state == RI_RTR_WRITTEN) || (recv->rtr.state == RI_RTR_NAMED);
 }
 

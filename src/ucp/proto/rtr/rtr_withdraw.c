@@ -43,7 +43,7 @@ void ri_rtr_withdraw_ask(ri_recv_req_t *recv)
 
 static int withdraw_take_message(ri_recv_req_t *recv)
 {
-    if (recv->rtr.state == RI_RTR_SENT) {
+    if (recv->rtr.state == RI_RTR_BY_KEY) {
         ri_rtr_withdraw_ask(recv);
     }
     return recv->rtr.state == RI_RTR_NONE;
@@ -105,7 +105,7 @@ static int withdraw_is_unsettled(void *arg)
 
 void ri_rtr_withdraw_settle(ri_recv_req_t *recv)
 {
-    if (recv->rtr.state == RI_RTR_OUT) {
+    if (recv->rtr.state == RI_RTR_BY_GRANT) {
         ri_settle(recv->rtr.stream->peer, withdraw_is_unsettled, recv);
     } else if (recv->rtr.state == RI_RTR_BY_UD) {
         withdraw_settle_ud(recv);

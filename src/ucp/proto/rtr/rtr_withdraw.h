@@ -5,9 +5,9 @@
  * RTRs that are withdrawn, so that the receive can be cancelled or given to another message. How
  * that is done depends on the RTR's state:
  *
- *     with a grant (OUT)      the grant is changed by compare-and-swap: whoever is first has it
+ *     with a grant (BY_GRANT) the grant is changed by compare-and-swap: whoever is first has it
  *     as datagrams (BY_UD)    the queue pair is reset, if it has heard of no message yet
- *     with a key (SENT)       the sender is asked (REVOKE), and what depends on the answer waits
+ *     with a key (BY_KEY)     the sender is asked (REVOKE), and what depends on the answer waits
  *                            (rtr_revoke.h)
  *
  * rtr_net.h withdraws those with a key at once, when their stream ends.
@@ -27,12 +27,12 @@
  */
 int ri_rtr_withdraw_take(ri_recv_req_t *recv);
 
-/** Ask the sender, by REVOKE, not to use the RTR of a receive that is SENT; a second call for the
+/** Ask the sender, by REVOKE, not to use the RTR of a receive that is BY_KEY; a second call for the
  * same RTR does nothing. If there is no usable conn to ask by, this side's end of the way to the
- * peer is given up instead. Then all receives that were SENT to that peer lose their RTRs. */
+ * peer is given up instead. Then all receives that were BY_KEY to that peer lose their RTRs. */
 void ri_rtr_withdraw_ask(ri_recv_req_t *recv);
 
-/** Make sure that nobody writes the memory of a receive any more whose RTR has been used. For OUT,
+/** Make sure that nobody writes the memory of a receive any more whose RTR has been used. For BY_GRANT,
  * wait until the sender has ended its write, has made a slot ready, or is gone, but not longer than
  * link/settle.h says. For BY_UD, let go of the transfer. In other states nothing is done. The state
  * of the RTR stays as it is. */

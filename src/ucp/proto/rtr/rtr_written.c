@@ -143,7 +143,7 @@ static void written_way_ended(ri_worker_t *worker, ri_peer_t *peer, int is_lost)
         if ((entry->recv == NULL) || entry->notified) {
             continue;
         }
-        if (entry->recv->rtr.state == RI_RTR_SENT) {
+        if (entry->recv->rtr.state == RI_RTR_BY_KEY) {
             ri_rtr_done_unused(entry->recv);
         } else { /* its message comes again, and nobody else may have the receive */
             ri_rtr_entries_release(entry->recv);

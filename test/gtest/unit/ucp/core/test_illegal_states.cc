@@ -124,7 +124,7 @@ TEST_F(test_illegal_states, offered)
     ri_recv_req_t recv = {};
 
     recv.rtr.state = RI_RTR_WRITTEN;
-    EXPECT_DEATH(ri_rtr_state_set(&recv, RI_RTR_SENT), "may_become");
+    EXPECT_DEATH(ri_rtr_state_set(&recv, RI_RTR_BY_KEY), "may_become");
 }
 
 TEST_F(test_illegal_states, sent)

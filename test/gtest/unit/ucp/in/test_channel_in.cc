@@ -81,7 +81,7 @@ TEST_F(test_channel_in, rtr_is_found)
         SCOPED_TRACE(i);
         uint64_t before = looked(), control = m_back->counters.tx_channel;
         recv_ptr r = post();
-        ASSERT_EQ(RI_RTR_SENT, rtr(r));
+        ASSERT_EQ(RI_RTR_BY_KEY, rtr(r));
         EXPECT_EQ(control + 1, m_back->counters.tx_channel);
         EXPECT_EQ(0u, m_ba->count(RI_WIRE_RTR));
         let_arrive();

@@ -82,7 +82,7 @@ protected:
     static bool is_over(ri_conn_t *conn, ri_close_wait_t &wait)
     {
         wait.checked -= 1;
-        return ri_close_is_over(conn, &wait);
+        return ri_close_has_expired(conn, &wait);
     }
 
     /* A message that nobody has received when the close gives up */
@@ -204,7 +204,8 @@ TEST_F(test_close, what_moves_is_waited_for)
         EXPECT_FALSE(is_over(m_conn, wait));
         wait.idle = 999.5;
         EXPECT_TRUE(is_over(m_conn, wait));
-        EXPECT_FALSE(ri_close_is_over(m_conn, &wait)); /* it was looked at a moment ago */
+        EXPECT_FALSE(
+                ri_close_has_expired(m_conn, &wait)); /* it was looked at a moment ago */
         receive_late(content, 5);
         EXPECT_FALSE(is_over(m_conn, wait));
         EXPECT_EQ(0, wait.idle);
@@ -246,7 +247,8 @@ TEST_F(test_close, time_without_progress)
     pump();
     ri_config.close_timeout = 100;
     ri_close_start_wait(m_conn, &wait);
-    for (wait.checked -= 1000; !ri_close_is_over(m_conn, &wait); wait.checked -= 1000) {
+    for (wait.checked -= 1000; !ri_close_has_expired(m_conn, &wait);
+         wait.checked -= 1000) {
         ASSERT_LT(++calls, 100);
     }
     EXPECT_EQ(16, calls);

@@ -212,7 +212,7 @@ protected:
               [this] { return m_send->done; }}},
             {"rtr",
              {[this] { queue_offer(); }, nullptr,
-              [this] { return rtr(m_offered) == RI_RTR_OUT; }, true}},
+              [this] { return rtr(m_offered) == RI_RTR_BY_GRANT; }, true}},
             {"rtr_lost",
              {[this] { lose_message(); }, nullptr, [this] { return !!back()->broken; }}},
             {"pool_send",

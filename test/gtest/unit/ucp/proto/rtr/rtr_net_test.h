@@ -57,7 +57,7 @@ protected:
     {
         recv_ptr r = post(length);
 
-        EXPECT_EQ(RI_RTR_SENT, rtr(r));
+        EXPECT_EQ(RI_RTR_BY_KEY, rtr(r));
         deliver();
         return r;
     }

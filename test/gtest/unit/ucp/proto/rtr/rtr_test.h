@@ -62,7 +62,7 @@ protected:
     {
         recv_ptr r = post(length);
 
-        EXPECT_EQ(RI_RTR_OUT, rtr(r));
+        EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
         m_a->progress();
         return r;
     }
@@ -93,8 +93,8 @@ protected:
     /* Of a receive with an RTR: what the grant says */
     static uint32_t state(const recv_ptr &r)
     {
-        EXPECT_EQ(RI_RTR_OUT, rtr(r));
-        return (rtr(r) != RI_RTR_OUT) ? ~0u : (uint32_t)word(r);
+        EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
+        return (rtr(r) != RI_RTR_BY_GRANT) ? ~0u : (uint32_t)word(r);
     }
 
     static void set_state(const recv_ptr &r, uint32_t state)

@@ -50,7 +50,7 @@ protected:
     {
         progress();
         for (const recv_ptr &r : all) {
-            EXPECT_EQ(RI_RTR_OUT, rtr(r));
+            EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
         }
     }
 

@@ -21,7 +21,7 @@ TEST_F(test_rtr, posted)
     ucp_request_param_t extra = {};
 
     EXPECT_EQ(RI_RTR_NONE, rtr(small));
-    EXPECT_EQ(RI_RTR_OUT, rtr(large));
+    EXPECT_EQ(RI_RTR_BY_GRANT, rtr(large));
     extra.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
     extra.datatype     = ucp_dt_make_iov();
     list               = m_b->recv_into(iov, 2, TAG, extra);
@@ -222,7 +222,7 @@ TEST_F(test_rtr, one_way)
     for (unsigned i = 0; i < 12; ++i) {
         recv_ptr r = post();
         pump();
-        EXPECT_EQ((i > 3) ? RI_RTR_OUT : rtr(r), rtr(r));
+        EXPECT_EQ((i > 3) ? RI_RTR_BY_GRANT : rtr(r), rtr(r));
         send_ptr s = send();
         pump();
         check(r, s);
@@ -246,7 +246,7 @@ TEST_F(test_rtr, asks_for_a_ring)
     ASSERT_NE(nullptr, m_back->ring);
     r.push_back(post());
     EXPECT_EQ(RI_RTR_NONE, rtr(r[2]));
-    EXPECT_EQ(RI_RTR_OUT, rtr(r[3]));
+    EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r[3]));
     for (const recv_ptr &one : r) {
         cancel(one);
     }
@@ -331,7 +331,7 @@ TEST_F(test_rtr, more_receives_than_grants)
 
     for (unsigned i = 0; i < count; ++i) {
         r.push_back(post());
-        EXPECT_EQ((i < RI_RING_GRANTS) ? RI_RTR_OUT : RI_RTR_QUEUED, rtr(r[i])) << i;
+        EXPECT_EQ((i < RI_RING_GRANTS) ? RI_RTR_BY_GRANT : RI_RTR_QUEUED, rtr(r[i])) << i;
     }
     m_b->progress();
     check_rtrs(RI_RING_GRANTS, 0);
@@ -483,7 +483,7 @@ TEST_F(test_rtr, receives_far_behind)
         cancel(r[i]);
     }
     progress_both(20);
-    EXPECT_EQ(RI_RTR_OUT, rtr(last));
+    EXPECT_EQ(RI_RTR_BY_GRANT, rtr(last));
     EXPECT_EQ(60u, m_conn->rtr.table->waiting[0].count);
     for (unsigned i = 10; i < 70; ++i) {
         send(8);
@@ -510,7 +510,7 @@ TEST_F(test_rtr, ring_is_full)
         m_a->recv(7, ALL, 8);
     }
     progress_both(3000);
-    EXPECT_EQ(RI_RTR_OUT, rtr(r));
+    EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
     send_ptr s = send();
     pump();
     check(r, s);
@@ -525,7 +525,7 @@ TEST_F(test_rtr, backs_off_and_comes_back)
     recv_ptr r     = post();
     send_ptr s;
 
-    while ((rtr(r) == RI_RTR_OUT) && (++count < 20)) {
+    while ((rtr(r) == RI_RTR_BY_GRANT) && (++count < 20)) {
         s = send(8);
         pump();
         check(r, s);
@@ -539,7 +539,7 @@ TEST_F(test_rtr, backs_off_and_comes_back)
     check(r, s);
     for (count = 0; count < 10; ++count) {
         r = post();
-        if (rtr(r) == RI_RTR_OUT) {
+        if (rtr(r) == RI_RTR_BY_GRANT) {
             break;
         }
         s = send();

@@ -55,7 +55,7 @@ TEST_F(test_rtr_cancel, cancel_counts_for_those_behind)
         r.erase(r.begin() + which);
         progress_both(5);
         for (const recv_ptr &left : r) {
-            EXPECT_EQ(RI_RTR_OUT, rtr(left));
+            EXPECT_EQ(RI_RTR_BY_GRANT, rtr(left));
         }
         send_ptr s1 = send(), s2 = send(), s3 = send();
         pump();
@@ -145,7 +145,7 @@ TEST_F(test_rtr_cancel, cancel_in_vain_and_rtrs_go_out_again)
     pump();
     check(r1, s1);
     check(r2, s2);
-    EXPECT_EQ(RI_RTR_OUT, rtr(r3));
+    EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r3));
     send_ptr s3 = send();
     pump();
     check(r3, s3);

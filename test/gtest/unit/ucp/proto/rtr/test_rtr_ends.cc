@@ -52,7 +52,7 @@ protected:
             m_s = send(length);
         }
         m_a_plane->write_status = UCS_OK;
-        ASSERT_EQ((state == QUEUED) ? RI_RTR_QUEUED : RI_RTR_OUT, rtr(m_r));
+        ASSERT_EQ((state == QUEUED) ? RI_RTR_QUEUED : RI_RTR_BY_GRANT, rtr(m_r));
     }
 
     /* The receive goes on as if there had never been an RTR, or is done. */
@@ -85,7 +85,7 @@ TEST_F(test_rtr_ends, stream_breaks)
             EXPECT_EQ(RI_RTR_NONE, rtr(m_r));
         }
         recv_ptr later = post();
-        EXPECT_NE(RI_RTR_OUT, rtr(later));
+        EXPECT_NE(RI_RTR_BY_GRANT, rtr(later));
         cancel(later);
         finish();
         EXPECT_EQ(UCS_ERR_CANCELED, m_r->status);

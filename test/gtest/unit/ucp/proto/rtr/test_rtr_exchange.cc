@@ -29,10 +29,10 @@ TEST_F(test_rtr_exchange, rtr_of_an_exchange)
         }
         send_ptr s = send(GIANT);
         recv_ptr r = post(GIANT); /* it has not looked for the message yet */
-        rtrs += (rtr(r) == RI_RTR_OUT);
+        rtrs += (rtr(r) == RI_RTR_BY_GRANT);
         EXPECT_EQ(0u, uint64_t(slot->address));
         m_a->progress();
-        if (rtr(r) == RI_RTR_OUT) {
+        if (rtr(r) == RI_RTR_BY_GRANT) {
             EXPECT_EQ(exchanges, slot->address == 0) << i;
         }
         send_ptr s_b = exchanges ? m_b->send(m_back, pattern(i, GIANT), 5) : nullptr;
@@ -104,7 +104,7 @@ TEST_F(test_rtr_exchange, late_rtr_without_a_slot)
         m_conn->peer->exchange.met = met ? 4 : 0;
         send_ptr s                 = send(LARGE);
         recv_ptr r                 = post(LARGE);
-        EXPECT_EQ(RI_RTR_OUT, rtr(r));
+        EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
         m_a->progress();
         EXPECT_EQ(late + !met, m_conn->rtr.table->num_late);
         pump();

@@ -32,7 +32,7 @@ protected:
     {
         recv_ptr r = post_in(m_in, LARGE);
 
-        EXPECT_EQ(RI_RTR_SENT, rtr(r));
+        EXPECT_EQ(RI_RTR_BY_KEY, rtr(r));
         EXPECT_EQ(1u, m_ba->count(RI_WIRE_RTR_GRID));
         deliver();
         return r;
@@ -289,7 +289,7 @@ TEST_F(test_rtr_grid, only_to_who_takes_them)
         msg.way   = m_conn->peer->way.number;
         m_b->deliver(msg);
         recv_ptr r = post_in(m_in, LARGE);
-        EXPECT_EQ((value == RI_WIRE_PLANE_WRITES) ? RI_RTR_NONE : RI_RTR_SENT, rtr(r));
+        EXPECT_EQ((value == RI_WIRE_PLANE_WRITES) ? RI_RTR_NONE : RI_RTR_BY_KEY, rtr(r));
         deliver();
         send_ptr s = send(LARGE);
         pump();
@@ -316,7 +316,7 @@ TEST_F(test_rtr_grid, in_a_channel)
     uint64_t looked = m_a->counters().streams.rx_looked;
 
     recv_ptr r = post_in(m_in, LARGE);
-    EXPECT_EQ(RI_RTR_SENT, rtr(r));
+    EXPECT_EQ(RI_RTR_BY_KEY, rtr(r));
     EXPECT_EQ(0u, m_ba->sent.size()) << "it is in the channel";
     m_b->progress();
     send_ptr s = send(LARGE);

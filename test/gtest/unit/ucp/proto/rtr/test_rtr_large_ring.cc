@@ -30,7 +30,7 @@ protected:
         uint64_t before = by_ring();
         recv_ptr r      = post(length);
 
-        EXPECT_EQ(offered ? RI_RTR_OUT : RI_RTR_NONE, rtr(r)) << length;
+        EXPECT_EQ(offered ? RI_RTR_BY_GRANT : RI_RTR_NONE, rtr(r)) << length;
         m_a->progress();
         send_ptr s = send(length);
         pump();

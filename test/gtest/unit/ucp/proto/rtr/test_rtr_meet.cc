@@ -493,14 +493,14 @@ TEST_F(test_rtr_meet, one_class_is_out_to_one_sender)
     recv_ptr r1 = post();
     guess(stream2());
     recv_ptr r2 = post();
-    EXPECT_EQ(RI_RTR_OUT, rtr(r1));
+    EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r1));
     EXPECT_EQ(RI_RTR_QUEUED, rtr(r2));
     progress_both(5);
     EXPECT_EQ(RI_RTR_QUEUED, rtr(r2));
     send_ptr s1 = send(8); /* from which nothing is learnt */
     progress_both(5);
     check(r1, s1);
-    ASSERT_EQ(RI_RTR_OUT, rtr(r2));
+    ASSERT_EQ(RI_RTR_BY_GRANT, rtr(r2));
     EXPECT_EQ(stream2(), req(r2)->rtr.stream);
     EXPECT_EQ(1u, waiting(m_conn2));
     EXPECT_EQ(0u, waiting());
@@ -552,7 +552,7 @@ TEST_F(test_rtr_ways, from_grants_to_messages)
     recv_ptr other = post(LARGE, TAG + 1); /* nobody has learnt of that tag */
     cancel(r1);
     progress_both(5);
-    EXPECT_EQ(RI_RTR_SENT, rtr(r2));
+    EXPECT_EQ(RI_RTR_BY_KEY, rtr(r2));
     deliver();
     send_ptr s = send();
     pump();

@@ -105,7 +105,7 @@ TEST_F(test_rtr_net, rts_and_rtr_cross)
 {
     send_ptr s = send();
     recv_ptr r = post();
-    EXPECT_EQ(RI_RTR_SENT, rtr(r));
+    EXPECT_EQ(RI_RTR_BY_KEY, rtr(r));
     deliver(m_ba, 0);
     EXPECT_EQ(0u, waiting());
     pump();
@@ -473,18 +473,18 @@ TEST_F(test_rtr_net, peer_without_room)
     }
     pump_all();
     EXPECT_EQ(RI_RTR_QUEUED, rtr(of_a[RI_WIRE_RTR_ENTRIES]));
-    EXPECT_EQ(RI_RTR_SENT, rtr(of_third[RI_WIRE_RTR_ENTRIES - 1]));
+    EXPECT_EQ(RI_RTR_BY_KEY, rtr(of_third[RI_WIRE_RTR_ENTRIES - 1]));
     EXPECT_EQ(RI_RTR_QUEUED, rtr(of_third[RI_WIRE_RTR_ENTRIES]));
     send_ptr s = third->send(conn, pattern(1, LARGE), TAG + 1);
     pump_all();
     check(of_third[0], s);
-    EXPECT_EQ(RI_RTR_SENT, rtr(of_third[RI_WIRE_RTR_ENTRIES])) << "held up";
+    EXPECT_EQ(RI_RTR_BY_KEY, rtr(of_third[RI_WIRE_RTR_ENTRIES])) << "held up";
     EXPECT_EQ(RI_RTR_QUEUED, rtr(of_third[RI_WIRE_RTR_ENTRIES + 1])) << "out of order";
 
     s = send();
     pump_all();
     check(of_a[0], s);
-    EXPECT_EQ(RI_RTR_SENT, rtr(of_a[RI_WIRE_RTR_ENTRIES]));
+    EXPECT_EQ(RI_RTR_BY_KEY, rtr(of_a[RI_WIRE_RTR_ENTRIES]));
     EXPECT_EQ(RI_RTR_QUEUED, rtr(of_a[RI_WIRE_RTR_ENTRIES + 1]));
     for (auto &all : {of_a, of_third}) {
         for (const recv_ptr &r : all) {

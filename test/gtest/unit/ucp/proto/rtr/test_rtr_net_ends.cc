@@ -102,7 +102,7 @@ TEST_F(test_rtr_message_ends, way_of_the_receiver_fails)
     ++m_b->worker()->net.rc->failures;
     m_b->progress();
     check_canceled(r);
-    EXPECT_LT(rtr(r2), RI_RTR_OUT);
+    EXPECT_LT(rtr(r2), RI_RTR_BY_GRANT);
     m_a_rdma->end_status = UCS_ERR_UNREACHABLE;
     send_ptr s           = send();
     pump();
@@ -377,7 +377,7 @@ TEST_F(test_rtr_message_ends, told_without_a_way)
         check(r, s);
     }
     recv_ptr r = post();
-    EXPECT_EQ(RI_RTR_SENT, rtr(r));
+    EXPECT_EQ(RI_RTR_BY_KEY, rtr(r));
     pump();
     send_ptr s = send();
     pump();
@@ -398,7 +398,7 @@ TEST_F(test_rtr_message_ends, hostile_revoked)
     EXPECT_EQ(bad + 1, malformed());
     deliver_revoked(id, msg.generation, msg.entry, 0); /* nobody asked */
     deliver_revoked(id, msg.generation, msg.entry, 1);
-    EXPECT_EQ(RI_RTR_SENT, rtr(r));
+    EXPECT_EQ(RI_RTR_BY_KEY, rtr(r));
     m_b->cancel(r);
     deliver_revoked(id + 1, msg.generation, msg.entry, 0);
     deliver_revoked(id, msg.generation - 1, msg.entry, 0);
@@ -427,7 +427,7 @@ TEST_F(test_rtr_message_ends, revoked_by_another_stream)
     for (uint16_t flags : {0, 1}) {
         deliver_revoked(stream2()->id, msg.generation, msg.entry, flags);
         EXPECT_FALSE(r->done);
-        EXPECT_EQ(RI_RTR_SENT, rtr(r));
+        EXPECT_EQ(RI_RTR_BY_KEY, rtr(r));
     }
     EXPECT_EQ(stale + 2, m_b->counters().rx_stale);
     pump();
@@ -550,8 +550,8 @@ TEST_F(test_rtr_message_ends, numbers_to_tell_with_a_gap)
     EXPECT_EQ(sn + 3, m_ab->sent[1].parse().value);
     deliver();
     EXPECT_EQ(RI_RTR_NAMED, rtr(r[0]));
-    EXPECT_EQ(RI_RTR_SENT, rtr(r[1]));
-    EXPECT_EQ(RI_RTR_SENT, rtr(r[2])) << "it is not its turn";
+    EXPECT_EQ(RI_RTR_BY_KEY, rtr(r[1]));
+    EXPECT_EQ(RI_RTR_BY_KEY, rtr(r[2])) << "it is not its turn";
     m_a_rdma->holds = false;
     pump();
     for (unsigned i = 0; i < 4; ++i) {

@@ -124,7 +124,7 @@ TEST_F(test_rtr_revoke, no_offer_while_canceling)
     deliver_all();
     check_canceled(r1);
     m_b->progress();
-    EXPECT_EQ(RI_RTR_SENT, rtr(r2));
+    EXPECT_EQ(RI_RTR_BY_KEY, rtr(r2));
     deliver_all();
     send_ptr s = send();
     pump();

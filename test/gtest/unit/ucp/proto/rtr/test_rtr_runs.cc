@@ -35,7 +35,7 @@ protected:
     {
         recv_ptr r = post_in(m_in, length);
 
-        EXPECT_EQ(RI_RTR_OUT, rtr(r));
+        EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
         m_a->progress();
         EXPECT_EQ(1u, waiting());
         return r;
@@ -277,7 +277,7 @@ TEST_F(test_rtr_runs, late_rtr)
     recv_ptr r              = post_in(m_in);
     unsigned writes         = m_a_plane->writes;
 
-    ASSERT_EQ(RI_RTR_OUT, rtr(r));
+    ASSERT_EQ(RI_RTR_BY_GRANT, rtr(r));
     m_a->progress();
     m_a->progress();
     EXPECT_LT(writes, m_a_plane->writes);

@@ -81,7 +81,7 @@ TEST_F(test_rtr_used, told_of_an_old_way)
         m_b_rdma->kill();
         ++m_b->worker()->net.rc->failures;
         m_b->progress();
-        EXPECT_LT(rtr(r1), RI_RTR_OUT);
+        EXPECT_LT(rtr(r1), RI_RTR_BY_GRANT);
         EXPECT_EQ((first == 2) ? 1u : 0u, stream()->num_early);
         pump();
         check(r0, s0);
@@ -288,7 +288,7 @@ TEST_F(test_rtr_used, told_of_what_is_not)
     EXPECT_EQ(stale + 3, m_b->counters().rx_stale);
     deliver_used(stream()->id + 1, next, {ok});
     EXPECT_EQ(stale + 4, m_b->counters().rx_stale);
-    EXPECT_EQ(RI_RTR_SENT, rtr(r));
+    EXPECT_EQ(RI_RTR_BY_KEY, rtr(r));
     EXPECT_EQ(0u, malformed());
 
     /* the same twice, in the future and in order */

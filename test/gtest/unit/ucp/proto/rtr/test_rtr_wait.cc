@@ -145,7 +145,7 @@ TEST_F(test_rtr_wait, for_one_that_waits)
     EXPECT_TRUE(is_aside(middle));
     cancel(any);
     progress();
-    EXPECT_EQ(RI_RTR_OUT, rtr(middle));
+    EXPECT_EQ(RI_RTR_BY_GRANT, rtr(middle));
     EXPECT_TRUE(is_aside(r));
     cancel(middle);
     expect_out({r});
@@ -242,7 +242,7 @@ TEST_F(test_rtr_wait, for_a_large_class)
             --left;
             progress(2);
         }
-        EXPECT_EQ(RI_RTR_OUT, rtr(r));
+        EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
         EXPECT_EQ(tags ? 0u : 64u, left);
         for (; left > 0; --left) {
             cancel(other[100 - left]);
@@ -293,13 +293,13 @@ TEST_F(test_rtr_wait, for_the_rtr_of_another_sender)
         guess(stream2());
         progress();
         if (!r2->done) {
-            EXPECT_EQ(RI_RTR_OUT, rtr(r2));
+            EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r2));
             if (end != 0) { /* by which it has been learnt who sends */
                 EXPECT_EQ(stream2(), req(r2)->rtr.stream);
             }
         }
         if (end != 2) { /* a short message: they may have lost their credit */
-            EXPECT_EQ(RI_RTR_OUT, rtr(r3));
+            EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r3));
         }
         for (const recv_ptr &r : {r1, r2, r3}) {
             if (!r->done) {
@@ -335,7 +335,7 @@ TEST_F(test_rtr_wait, for_fewer_ahead)
             }
             progress(2);
         }
-        EXPECT_EQ(RI_RTR_OUT, rtr(last));
+        EXPECT_EQ(RI_RTR_BY_GRANT, rtr(last));
         for (const recv_ptr &one : r) {
             if (!one->done) {
                 cancel(one);
@@ -358,14 +358,14 @@ TEST_F(test_rtr_wait, for_fewer_ahead_and_others)
         deep.push_back(wait());
     }
     recv_ptr other = post(LARGE, TAG + 1);
-    EXPECT_EQ(RI_RTR_OUT, rtr(other));
+    EXPECT_EQ(RI_RTR_BY_GRANT, rtr(other));
     cancel(deep[4]); /* while it waits */
     deep.erase(deep.begin() + 4);
     for (unsigned i = 0; i < deep.size(); ++i) {
         cancel(shorts[(i % 2) ? i : 63 - i]);
         progress(2);
         for (unsigned j = 0; j < deep.size(); ++j) {
-            EXPECT_EQ((j <= i) ? RI_RTR_OUT : RI_RTR_QUEUED, rtr(deep[j])) << i << j;
+            EXPECT_EQ((j <= i) ? RI_RTR_BY_GRANT : RI_RTR_QUEUED, rtr(deep[j])) << i << j;
         }
     }
     EXPECT_EQ(nullptr, m_b->worker()->rtr.deep);
@@ -392,7 +392,7 @@ TEST_F(test_rtr_wait, for_a_grant)
     EXPECT_FALSE(is_aside(last));
     cancel(r[5]); /* the others are taken back, and are behind these two then */
     progress();
-    EXPECT_EQ(RI_RTR_OUT, rtr(last));
+    EXPECT_EQ(RI_RTR_BY_GRANT, rtr(last));
     cancel(behind);
     r.erase(r.begin() + 5);
     r.push_back(last);

@@ -63,7 +63,7 @@ protected:
 
     static bool ri_rtr_is_out(const ri_recv_req_t *r)
     {
-        return (r->rtr.state == RI_RTR_OUT) || (r->rtr.state == RI_RTR_KEPT);
+        return (r->rtr.state == RI_RTR_BY_GRANT) || (r->rtr.state == RI_RTR_KEPT);
     }
 
     /* There is no grant */
@@ -72,7 +72,7 @@ protected:
         size_t out = 0;
 
         for (const recv_ptr &one : m_r) {
-            out += !one->done && (rtr(one) == RI_RTR_OUT);
+            out += !one->done && (rtr(one) == RI_RTR_BY_GRANT);
         }
         return out == RI_RING_GRANTS;
     }

@@ -36,7 +36,7 @@ TEST_F(test_rtr_wildcard, wildcard_ahead_gets_its_message)
         send_ptr s1 = m_a->send(m_conn, pattern(1, length), 2);
         progress_both(3);
         check(any, s1);
-        EXPECT_EQ(RI_RTR_OUT, rtr(r));
+        EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
         m_a->progress();
         send_ptr s2 = send();
         EXPECT_EQ(RI_RING_GRANT_WRITTEN, state(r));
@@ -53,7 +53,7 @@ TEST_F(test_rtr_wildcard, wildcard_ahead_is_cancelled)
     progress_both();
     cancel(any);
     progress_both(3);
-    EXPECT_EQ(RI_RTR_OUT, rtr(r));
+    EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
     cancel(r);
 }
 
