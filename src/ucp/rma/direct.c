@@ -30,7 +30,7 @@ static ri_inline ri_rkey_t *direct_rkey(const ri_conn_t *conn, ucp_rkey_h stock,
     if ((rkey == NULL) || (rkey->access == RI_RKEY_STOCK) || (length == 0) ||
         !ri_rkey_has(rkey, address, length) || (conn->flags & RI_CONN_FENCED) ||
         (conn->status != UCS_OK) || (conn->worker->rma.in_stock > 0) ||
-        ((rkey->reach != NULL) && ri_reach_is_out(rkey->reach))) {
+        ((rkey->access == RI_RKEY_CMA) && ri_reach_is_out(rkey->reach))) {
         return NULL;
     }
     return rkey;

@@ -10,6 +10,7 @@
 #include "mail_queue.h"
 #include "reach_copy.h"
 #include "serve.h"
+#include "../../ucs/clock.h"
 #include "../../ucs/log.h"
 #include "../../ucs/stock.h"
 
@@ -22,6 +23,8 @@
 #define QUEUE_LOOKS_BEGUN 65536
 
 _Atomic(int) ri_mail_lost;
+
+double ri_mail_queue_patience = 2;
 
 int ri_mail_queue_is_over(const ri_mailbox_tx_t *mail, uint32_t number)
 {
@@ -119,34 +122,50 @@ static ucs_status_t queue_copy(ri_reach_t *reach, uint32_t number)
             head->address, head->length);
 }
 
-/* Nobody has done a put. */
+/* Nobody has done a put: its target is gone, or its memory cannot be written. */
 static void queue_lose(ri_reach_t *reach, uint32_t number, ucs_status_t status)
 {
-    /* Memory of a living process that cannot be written is no lost peer */
-    reach->lost  = ((status == UCS_ERR_UNREACHABLE) && queue_target_lives(reach)) ?
-                           UCS_ERR_INVALID_ADDR :
-                           status;
+    if (!queue_target_lives(reach)) {
+        status = UCS_ERR_UNREACHABLE;
+    } else if (status == UCS_ERR_UNREACHABLE) {
+        status = UCS_ERR_INVALID_ADDR;
+    }
+    reach->lost  = status;
     ri_mail_lost = 1;
     ri_debug("one-sided: a put of %u bytes is lost: %s",
              reach->heads[number % RI_MAILBOX_DEPTH].length,
              ri_stock_status_string(status));
 }
 
-/* Wait for what the target alone can do: it is not taken back. */
+/* Wait for what the target alone can do, but not for ever: it may wait for this process. */
 static void queue_wait_for_target(ri_reach_t *reach, uint32_t number)
 {
+    double end     = ri_clock_now() + ri_mail_queue_patience;
     unsigned looks = 0;
 
     while (queue_is_under_way(&reach->mail, number)) {
         ri_serve();
         ri_relax();
-        if (++looks % QUEUE_LOOKS_YIELD == 0) {
-            sched_yield();
+        if (++looks % QUEUE_LOOKS_YIELD != 0) {
+            continue;
         }
-        if ((looks % QUEUE_LOOKS_BEGUN == 0) && !queue_target_lives(reach)) {
+        sched_yield();
+        if ((ri_clock_now() > end) || !ri_reach_is_there(reach)) {
+            ri_mail_queue_take_back(reach, number);
             return;
         }
     }
+}
+
+/* @return Whether a put may be left to the target, which would end at memory that is not there. */
+static int queue_may_leave(ri_reach_t *reach, uint32_t number, ucs_status_t status)
+{
+    const ri_mailbox_head_t *head = &reach->heads[number % RI_MAILBOX_DEPTH];
+    uint8_t there[RI_MAILBOX_DATA];
+
+    return (reach->lost == UCS_OK) && queue_target_lives(reach) &&
+           ((status == UCS_ERR_UNREACHABLE) ||
+            (ri_reach_copy(reach, 0, there, head->address, head->length) == UCS_OK));
 }
 
 /* Post a put again that this process cannot do: its memory may be protected, and a handler of the
@@ -165,6 +184,9 @@ static ri_noinline int queue_leave_to_target(ri_reach_t *reach, uint32_t number)
            head.length);
     reach->is_left = 1;
     again          = ri_mailbox_tx_post(mail, &head, data);
+    if (ri_mailbox_tx_has_thread(mail)) {
+        ri_mailbox_tx_call(mail);
+    }
     queue_wait_for_target(reach, again);
     state = ri_mailbox_tx_state(mail, again);
     ri_mailbox_tx_free(mail, again);
@@ -189,7 +211,7 @@ static void queue_end_put(ri_reach_t *reach, uint32_t number, int is_taken_back,
     if (ri_likely(status == UCS_OK)) {
         return;
     }
-    if (!is_taken_back || !queue_target_lives(reach) ||
+    if (!is_taken_back || !queue_may_leave(reach, number, status) ||
         !queue_leave_to_target(reach, number)) {
         queue_lose(reach, number, status);
     }
@@ -234,11 +256,17 @@ void ri_mail_queue_take_back(ri_reach_t *reach, uint32_t number)
 
 void ri_mail_queue_drop(ri_reach_t *reach, uint32_t number)
 {
-    for (; number != reach->mail.next; ++number) {
-        ri_mail_queue_take_back(reach, number);
-        ri_mailbox_tx_free(&reach->mail, number);
+    uint32_t at;
+
+    /* The latest first: the target goes on to none of them */
+    for (at = reach->mail.next; at != number; --at) {
+        ri_mailbox_tx_take_back(&reach->mail, at - 1);
     }
-    reach->oldest = number;
+    for (; at != reach->mail.next; ++at) {
+        queue_wait_for_end(reach, at);
+        ri_mailbox_tx_free(&reach->mail, at);
+    }
+    reach->oldest = at;
 }
 
 void ri_mail_queue_make_room_slow(ri_reach_t *reach, unsigned *taken_back_p)

@@ -71,6 +71,9 @@ static inline void ri_mail_queue_note_done(ri_reach_t *reach)
     reach->absent = 0;
 }
 
+/** How many seconds a put waits for its target that this process cannot do in its place. */
+extern double ri_mail_queue_patience;
+
 /** @return Whether an operation was done, or refused. */
 int ri_mail_queue_is_over(const ri_mailbox_tx_t *mail, uint32_t number);
 
@@ -86,8 +89,10 @@ uint32_t ri_mail_queue_wait(ri_reach_t *reach, uint32_t until, uint32_t end);
 /**
  * Give up the puts up to @a end, from which on there may be other operations. They are over, or were
  * taken back from @a taken_back on, which ri_mail_queue_wait() has returned. What was taken back or
- * refused is done here, in place of the target. A put that this process cannot do is posted again, and waited for, as only its target can
- * do it; from then on UCX has all (reach->is_left). A put that neither can do is lost (reach->lost).
+ * refused is done here, in place of the target. What was taken back and cannot be done here, as the
+ * target alone can write that memory, is posted again and waited for, up to ri_mail_queue_patience;
+ * from then on UCX has all (reach->is_left). A put that nobody can do is lost (reach->lost), and so
+ * are all like it behind one that was lost.
  *
  * @param taken_back_p  The number of puts that were taken back is added to it.
  */

@@ -77,9 +77,12 @@ void ri_posts_settle_all(ri_worker_t *worker)
     }
 }
 
+/* @return Why puts are lost, as UCX says it; UCS_OK if none are. */
 static ucs_status_t posts_lost(const ri_conn_t *conn)
 {
-    return (conn->rma.reach != NULL) ? conn->rma.reach->lost : UCS_OK;
+    ucs_status_t lost = (conn->rma.reach != NULL) ? conn->rma.reach->lost : UCS_OK;
+
+    return (lost == UCS_ERR_UNREACHABLE) ? UCS_ERR_CONNECTION_RESET : lost;
 }
 
 /* Rarely asked: something was lost in this process. */

@@ -99,6 +99,9 @@ static int serve_one(const ri_mailbox_head_t *head, uint8_t *data)
         ri_word_copy(memory, data, head->length);
         return 0;
     case RI_SERVE_GET:
+        if (head->data_length != 0) {
+            return -1;
+        }
         ri_word_copy(data, memory, head->length);
         return head->length;
     case RI_SERVE_ADD:

@@ -254,7 +254,7 @@ static ucs_status_ptr_t ep_close_flush(ri_conn_t *conn, ucs_status_t lost,
     }
     op = ep_op_new(conn->worker, conn, 1, param);
     if (op == NULL) {
-        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+        return must_wait ? UCS_STATUS_PTR(UCS_ERR_NO_MEMORY) : ep_close_now(conn, param);
     }
     op->lost = lost;
     if (!must_wait) {

@@ -41,13 +41,13 @@ static inline size_t send_pack_short(ri_conn_t *conn, uint64_t tag, uint8_t *at)
 
 /* UCX holds a message back that was sent without a request. */
 static ucs_status_ptr_t send_am_pending(ri_conn_t *conn, ri_am_buffer_t *buffer,
-                                        uint64_t tag, size_t length,
+                                        uint32_t sn, uint64_t tag, size_t length,
                                         const ucp_request_param_t *param)
 {
     ri_send_req_t *req = (ri_send_req_t *)ri_req_get(conn->worker, param, RI_REQ_SEND);
 
     ri_send_req_init(req, conn, tag);
-    req->sn   = conn->tx_sn; /* it has its number already */
+    req->sn   = sn;
     req->data = (ri_dt_data_t){.length = length};
     ri_am_buffer_set_req(buffer, req);
     ri_req_set_send_cb(&req->super, param);
@@ -95,7 +95,7 @@ static ri_inline ucs_status_ptr_t send_am(ri_conn_t *conn, unsigned class, int c
     ri_sizes_note(worker->sizes, RI_SIZES_OF(tx_eager_am), length);
     return ri_likely(status == UCS_OK) ?
                    NULL :
-                   send_am_pending(conn, buffer, tag, length, param);
+                   send_am_pending(conn, buffer, sn, tag, length, param);
 }
 
 static ri_noinline ucs_status_ptr_t send_am_longer(ri_conn_t *conn, const void *data,

@@ -3,6 +3,7 @@
 /* src/ucp/rma/mail_queue.h: puts that only their target can do, which are posted once more. */
 
 #include "mail_target_test.h"
+#include "unit/common/setting.h"
 
 #include <thread>
 
@@ -141,7 +142,55 @@ TEST_F(test_mail_queue, target_dies)
                   m_target->end(SIGKILL);
                   m_reach->proved = 0;
               });
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, m_reach->lost);
+    EXPECT_TRUE(ri_mail_is_settled(m_reach));
+}
+
+/* There is one put only: its own failure does not say that the target is gone. */
+TEST_F(test_mail_queue, target_dies_behind_one_put)
+{
+    EXPECT_EQ(RI_MAIL_DONE, put(0, "protected"));
+    meanwhile([&] { settle(); }, rung() + 1,
+              [&] {
+                  m_target->end(SIGKILL);
+                  m_reach->proved = 0;
+              });
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, m_reach->lost);
+    EXPECT_TRUE(ri_mail_is_settled(m_reach));
+}
+
+/* It may wait for this process itself. */
+TEST_F(test_mail_queue, target_does_not_come)
+{
+    setting<double> patience{ri_mail_queue_patience, 0.01};
+
+    EXPECT_EQ(RI_MAIL_DONE, put(0, "protected"));
+    EXPECT_EQ(RI_MAIL_DONE, put(PAGE, "behind"));
+    EXPECT_EQ(RI_MAIL_DONE, put(0, "also"));
+    settle();
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR, m_reach->lost);
+    EXPECT_EQ(std::string(4, '\0'), look(0, 4));
+    EXPECT_EQ("behind", look(PAGE, 6));
+    EXPECT_TRUE(ri_mail_is_settled(m_reach));
+    target_looks();
+    EXPECT_EQ(RI_MAIL_DONE, put(PAGE, "end"));
+    settle();
+    EXPECT_EQ(std::string(4, '\0'), look(0, 4)) << "it was taken back for good";
+    EXPECT_EQ(0, m_state->mended);
+}
+
+/* There is no memory: the target is not asked to write there. */
+TEST_F(test_mail_queue, no_memory_at_the_target)
+{
+    ri_mailbox_head_t h = head(RI_SERVE_PUT, 0, 3, 3);
+    uint32_t posted     = rung() + 1;
+
+    h.address = PAGE; /* which nobody has */
+    EXPECT_EQ(RI_MAIL_DONE, ri_mail_put(m_reach, &h, "put", &m_taken_back));
+    settle();
+    EXPECT_EQ(posted, rung());
     EXPECT_NE(UCS_OK, m_reach->lost);
+    EXPECT_FALSE(m_reach->is_left);
     EXPECT_TRUE(ri_mail_is_settled(m_reach));
 }
 

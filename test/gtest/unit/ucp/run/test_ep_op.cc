@@ -68,7 +68,7 @@ TEST_F(test_ep_op_close, fails_at_once)
 {
     unsigned closed = ucx::get()->num_closed;
 
-    EXPECT_EQ(UCS_STATUS_PTR(UCS_ERR_UNREACHABLE), close());
+    EXPECT_EQ(UCS_STATUS_PTR(UCS_ERR_CONNECTION_RESET), close());
     EXPECT_EQ(closed + 1, ucx::get()->num_closed);
     EXPECT_EQ(UCS_INPROGRESS, m_status) << "there is no callback then";
 }
@@ -84,7 +84,7 @@ TEST_F(test_ep_op_close, fails_later)
     ucs_list_del(&something);
     ri_ep_ops_progress(m_a->worker());
     EXPECT_EQ(closed + 1, ucx::get()->num_closed);
-    EXPECT_EQ(UCS_ERR_UNREACHABLE, m_status);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_status);
 }
 
 } // namespace

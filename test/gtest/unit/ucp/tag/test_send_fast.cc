@@ -82,6 +82,34 @@ TEST_F(test_send_fast, number_of_what_is_held_back)
     EXPECT_TRUE(recv->done);
 }
 
+/* There is no request for a message that UCX might hold back: it is not sent, and nothing is lost. */
+TEST_F(test_send_fast, no_request)
+{
+    node *c = add_node(), *d = add_node();
+    ri_conn_t *to_d           = conn(c, d);
+    ri_worker_t *worker       = c->worker();
+    ri_am_buffer_t *buffer    = ri_am_buffer_get(worker, 8);
+    const unsigned size_class = buffer->size_class;
+    const ri_req_pool_t reqs  = worker->reqs;
+    const uint32_t sn         = to_d->tx_sn;
+    ucp_request_param_t param = {};
+    unsigned num_free;
+
+    ri_am_buffer_put(buffer);
+    num_free                 = worker->am_buffers.num_free[size_class];
+    worker->reqs.free        = nullptr;
+    worker->reqs.object_size = size_t(1) << 59; /* more than there is memory for */
+    ::testing::internal::CaptureStderr();
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(UCS_STATUS_PTR(UCS_ERR_NO_MEMORY),
+                  ri_tag_send(to_d, "message", 8, 7, &param, 0));
+    }
+    ::testing::internal::GetCapturedStderr();
+    worker->reqs = reqs;
+    EXPECT_EQ(num_free, worker->am_buffers.num_free[size_class]);
+    EXPECT_EQ(sn, to_d->tx_sn);
+}
+
 TEST_F(test_send_fast, parts_unless_in_a_row)
 {
     for (uint32_t length : {1536u, 2000u, 4096u, 8192u}) {
