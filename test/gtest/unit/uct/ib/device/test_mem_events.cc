@@ -233,7 +233,8 @@ TEST_F(test_mem_events, malloc_trim_of_holes)
         blocks.push_back(static_cast<char *>(malloc(100000)));
         memset(blocks.back(), 1, 100000);
     }
-    void *volatile keep = malloc(64); /* or the break would be lowered instead */
+    /* Behind the others, as they have filled all holes: else the break would be lowered instead */
+    void *volatile keep = malloc(100000);
     /* A page: the memory may go in pieces, and where another block has a part of one it stays */
     auto inside = (reinterpret_cast<uintptr_t>(blocks[40]) + 50000) & ~4095ul;
     EXPECT_TRUE(seen(reinterpret_cast<void *>(inside), 4096, [&] {
