@@ -8,18 +8,14 @@
 #include "mail.h"
 #include "mail_queue.h"
 #include "serve.h"
-#include "../../ucs/clock.h"
 
 #include <sched.h>
+#include <string.h>
 
-/* Looks between two at the clock at what the thread of a target was called for, and seconds that it
- * gets. It answers within some 10 us, and within some turns of all others where more programs run
- * than there are processors. A process that is gone, or was stopped, does not. */
-#define MAIL_LOOKS_CALLED 64
-#define MAIL_CALLED       0.2
-
-/* Yields behind that, for an origin that did not run itself meanwhile. */
-#define MAIL_YIELDS_LATE 64
+/* So many seconds the thread of a target gets that was called. It answers within some 10 us, and
+ * within some turns of all others where more programs run than there are processors. A process that
+ * is gone, or was stopped, does not. */
+#define MAIL_CALLED 0.2
 
 /* Calls that are left out when the thread did not come. */
 #define MAIL_SILENT 16
@@ -53,13 +49,13 @@ static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint32_t number, size_t len
                                   void *result, unsigned *taken_back_p)
 {
     ri_mailbox_tx_t *mail    = &reach->mail;
-    uint32_t taken_back      = ri_mail_queue_wait(reach, number + 1, number + 1);
+    uint32_t taken_back      = ri_mail_queue_wait(reach, number + 1);
     ri_mailbox_state_t state = ri_mailbox_tx_state(mail, number);
 
     ri_mail_queue_end_puts(reach, number, taken_back, taken_back_p);
     reach->oldest = mail->next; /* also puts that were posted once more */
     if ((state == RI_MAILBOX_DONE) && (result != NULL)) {
-        ri_mail_queue_take_result(reach, number, length, result);
+        memcpy(result, ri_mailbox_data(mail->area, mail->slot, number, length), length);
     }
     ri_mailbox_tx_free(mail, number);
     switch (state) {
@@ -108,26 +104,6 @@ ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
     return fate;
 }
 
-/* The thread of the target was called: it may need this processor. */
-static void mail_wait_for_thread(ri_reach_t *reach, uint32_t number)
-{
-    double end     = ri_clock_now() + MAIL_CALLED;
-    unsigned looks = 0;
-    unsigned late  = 0;
-
-    while (!ri_mail_queue_is_over(&reach->mail, number)) {
-        ri_serve();
-        ri_relax();
-        if (++looks % MAIL_LOOKS_CALLED == 0) {
-            late += (ri_clock_now() > end);
-            if ((late > MAIL_YIELDS_LATE) || !ri_reach_is_there(reach)) {
-                return;
-            }
-            sched_yield();
-        }
-    }
-}
-
 /* The reach is locked, and the target has a thread. */
 static ri_mail_fate_t mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
                                 const void *data, void *result, unsigned *taken_back_p)
@@ -138,7 +114,7 @@ static ri_mail_fate_t mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head
     ri_mail_queue_settle(reach, reach->mail.next, taken_back_p);
     number = ri_mailbox_tx_post(&reach->mail, head, data);
     ri_mailbox_tx_call(&reach->mail);
-    mail_wait_for_thread(reach, number);
+    ri_mail_queue_wait_long(reach, number, MAIL_CALLED);
     fate          = mail_finish(reach, number, head->length, result, taken_back_p);
     reach->silent = (fate == RI_MAIL_TAKEN_BACK) ? MAIL_SILENT : 0;
     return fate;

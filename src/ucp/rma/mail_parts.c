@@ -125,8 +125,7 @@ static void parts_ask(ri_reach_t *reach, parts_get_t *get)
 {
     ri_mailbox_head_t part = get->head;
 
-    while ((get->asked < get->length) &&
-           (get->asked - get->done < PARTS_ENTRIES / RI_MAILBOX_LONG * RI_MAILBOX_LONG)) {
+    while ((get->asked < get->length) && (get->asked - get->done < PARTS_ENTRIES)) {
         part.address = get->head.address + get->asked;
         part.length  = parts_get_length(get, get->asked);
         ri_mailbox_tx_post_long(&reach->mail, &part);

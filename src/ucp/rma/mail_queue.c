@@ -22,11 +22,16 @@
 #define QUEUE_LOOKS_YIELD 256
 #define QUEUE_LOOKS_BEGUN 65536
 
+/* Looks between two at the clock in a long wait, and yields behind its end, for an origin that did
+ * not run itself meanwhile. */
+#define QUEUE_LOOKS_CLOCK 64
+#define QUEUE_YIELDS_LATE 64
+
 _Atomic(int) ri_mail_lost;
 
 double ri_mail_queue_patience = 2;
 
-int ri_mail_queue_is_over(const ri_mailbox_tx_t *mail, uint32_t number)
+static int queue_is_over(const ri_mailbox_tx_t *mail, uint32_t number)
 {
     ri_mailbox_state_t state = ri_mailbox_tx_state(mail, number);
 
@@ -38,10 +43,9 @@ int ri_mail_queue_is_over(const ri_mailbox_tx_t *mail, uint32_t number)
  * protocol. */
 static int queue_is_under_way(const ri_mailbox_tx_t *mail, uint32_t number)
 {
-    uint32_t word = ri_mailbox_tx_word(mail, number);
+    ri_mailbox_state_t state = ri_mailbox_tx_state(mail, number);
 
-    return (word == RI_MAILBOX_WORD(number, RI_MAILBOX_SERVING)) ||
-           (word == RI_MAILBOX_WORD(number, RI_MAILBOX_POSTED));
+    return (state == RI_MAILBOX_SERVING) || (state == RI_MAILBOX_POSTED);
 }
 
 static int queue_target_lives(ri_reach_t *reach)
@@ -75,7 +79,7 @@ static int queue_look(ri_reach_t *reach, uint32_t number)
     unsigned looks;
 
     for (looks = 0; looks < RI_MAIL_LOOKS; ++looks) {
-        if (ri_mail_queue_is_over(&reach->mail, number)) {
+        if (queue_is_over(&reach->mail, number)) {
             return 1;
         }
         ri_serve();
@@ -95,11 +99,11 @@ static uint32_t queue_take_back(ri_reach_t *reach, uint32_t from, uint32_t end)
     return end;
 }
 
-uint32_t ri_mail_queue_wait(ri_reach_t *reach, uint32_t until, uint32_t end)
+uint32_t ri_mail_queue_wait(ri_reach_t *reach, uint32_t end)
 {
     uint32_t number = reach->oldest;
 
-    for (; number != until; ++number) {
+    for (; number != end; ++number) {
         if (!queue_look(reach, number)) {
             end = queue_take_back(reach, number, end);
             for (; number != end; ++number) {
@@ -108,7 +112,7 @@ uint32_t ri_mail_queue_wait(ri_reach_t *reach, uint32_t until, uint32_t end)
             return end;
         }
     }
-    return until;
+    return end;
 }
 
 /* Do a put in place of the target. */
@@ -137,22 +141,21 @@ static void queue_lose(ri_reach_t *reach, uint32_t number, ucs_status_t status)
              ri_stock_status_string(status));
 }
 
-/* Wait for what the target alone can do, but not for ever: it may wait for this process. */
-static void queue_wait_for_target(ri_reach_t *reach, uint32_t number)
+void ri_mail_queue_wait_long(ri_reach_t *reach, uint32_t number, double seconds)
 {
-    double end     = ri_clock_now() + ri_mail_queue_patience;
+    double end     = ri_clock_now() + seconds;
     unsigned looks = 0;
+    unsigned late  = 0;
 
     while (queue_is_under_way(&reach->mail, number)) {
         ri_serve();
         ri_relax();
-        if (++looks % QUEUE_LOOKS_YIELD != 0) {
-            continue;
-        }
-        sched_yield();
-        if ((ri_clock_now() > end) || !ri_reach_is_there(reach)) {
-            ri_mail_queue_take_back(reach, number);
-            return;
+        if (++looks % QUEUE_LOOKS_CLOCK == 0) {
+            late += (ri_clock_now() > end);
+            if ((late > QUEUE_YIELDS_LATE) || !ri_reach_is_there(reach)) {
+                return;
+            }
+            sched_yield();
         }
     }
 }
@@ -187,7 +190,8 @@ static ri_noinline int queue_leave_to_target(ri_reach_t *reach, uint32_t number)
     if (ri_mailbox_tx_has_thread(mail)) {
         ri_mailbox_tx_call(mail);
     }
-    queue_wait_for_target(reach, again);
+    ri_mail_queue_wait_long(reach, again, ri_mail_queue_patience);
+    ri_mail_queue_take_back(reach, again);
     state = ri_mailbox_tx_state(mail, again);
     ri_mailbox_tx_free(mail, again);
     return state == RI_MAILBOX_DONE;
@@ -241,7 +245,7 @@ void ri_mail_queue_settle(ri_reach_t *reach, uint32_t end, unsigned *taken_back_
 {
     int is_all = (end == reach->mail.next);
 
-    ri_mail_queue_end_puts(reach, end, ri_mail_queue_wait(reach, end, end), taken_back_p);
+    ri_mail_queue_end_puts(reach, end, ri_mail_queue_wait(reach, end), taken_back_p);
     if (is_all) {
         reach->oldest = reach->mail.next; /* also what was posted once more */
     }

@@ -13,8 +13,6 @@
 
 #include "reach.h"
 
-#include <string.h>
-
 /* Operations in parts that are not posted when a target did not look. */
 #define RI_MAIL_ABSENT 64
 
@@ -55,15 +53,6 @@ static inline void ri_mail_queue_post_put(ri_reach_t *reach,
     reach->heads[number % RI_MAILBOX_DEPTH] = *head;
 }
 
-/** Copy what an operation of so many bytes has got. It is DONE. */
-static inline void ri_mail_queue_take_result(const ri_reach_t *reach, uint32_t number,
-                                             size_t length, void *result)
-{
-    const ri_mailbox_tx_t *mail = &reach->mail;
-
-    memcpy(result, ri_mailbox_data(mail->area, mail->slot, number, length), length);
-}
-
 /** Note that the target has done something that was asked for. */
 static inline void ri_mail_queue_note_done(ri_reach_t *reach)
 {
@@ -74,17 +63,18 @@ static inline void ri_mail_queue_note_done(ri_reach_t *reach)
 /** How many seconds a put waits for its target that this process cannot do in its place. */
 extern double ri_mail_queue_patience;
 
-/** @return Whether an operation was done, or refused. */
-int ri_mail_queue_is_over(const ri_mailbox_tx_t *mail, uint32_t number);
-
 /**
- * Wait for what was posted before @a until. If the target does not look, take back as much as there
- * is up to @a end.
+ * Wait for all that was posted before @a end. If the target does not look, take back as much of it
+ * as there is: nothing was posted behind it then.
  *
- * @return The first one that was taken back, and with it all others up to @a end; or @a until: all
+ * @return The first one that was taken back, and with it all others up to @a end; or @a end: all
  *         before it is over, or its target is gone.
  */
-uint32_t ri_mail_queue_wait(ri_reach_t *reach, uint32_t until, uint32_t end);
+uint32_t ri_mail_queue_wait(ri_reach_t *reach, uint32_t end);
+
+/** Wait for an operation as long as it is under way, but no longer than so many seconds, and no
+ * longer than the target lives. It is not taken back. */
+void ri_mail_queue_wait_long(ri_reach_t *reach, uint32_t number, double seconds);
 
 /**
  * Give up the puts up to @a end, from which on there may be other operations. They are over, or were

@@ -263,20 +263,15 @@ static inline uint32_t ri_mailbox_tx_ready(const ri_mailbox_tx_t *tx, uint32_t n
                                 memory_order_acquire);
 }
 
-/** @return What stands in the entry of operation @a number (RI_MAILBOX_WORD). */
-static inline uint32_t ri_mailbox_tx_word(const ri_mailbox_tx_t *tx, uint32_t number)
-{
-    return atomic_load_explicit(&ri_mailbox_tx_entry(tx, number)->state,
-                                memory_order_acquire);
-}
-
 /** @return The state of operation @a number, any number if the target is broken; RI_MAILBOX_FREE if
  * another operation stands in its entry, or none. The result of an operation that is DONE may be
  * read. */
 static inline ri_mailbox_state_t ri_mailbox_tx_state(const ri_mailbox_tx_t *tx,
                                                      uint32_t number)
 {
-    uint32_t state = ri_mailbox_tx_word(tx, number) ^ RI_MAILBOX_WORD(number, 0);
+    uint32_t word  = atomic_load_explicit(&ri_mailbox_tx_entry(tx, number)->state,
+                                          memory_order_acquire);
+    uint32_t state = word ^ RI_MAILBOX_WORD(number, 0);
 
     return (state < (1u << RI_MAILBOX_STATE_BITS)) ? (ri_mailbox_state_t)state :
                                                      RI_MAILBOX_FREE;
