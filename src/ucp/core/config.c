@@ -66,11 +66,9 @@ extern char **environ;
 
 static ri_config_t config_given; /* before it was brought into range */
 
-static pthread_once_t config_once = PTHREAD_ONCE_INIT;
-static _Atomic(int) config_is_read;
-
-/* Of who reads settings, all of them or a few. */
+/* Of who reads settings, all of them or a few; and whether all were read. */
 static pthread_mutex_t config_lock = PTHREAD_MUTEX_INITIALIZER;
+static int config_is_read;
 
 static void *config_member(const ri_config_field_t *field)
 {
@@ -389,16 +387,13 @@ static void config_read_all(void)
     config_is_read = 1;
 }
 
-static void config_read_locked(void)
-{
-    pthread_mutex_lock(&config_lock);
-    config_read_all();
-    pthread_mutex_unlock(&config_lock);
-}
-
 void ri_config_read(void)
 {
-    pthread_once(&config_once, config_read_locked);
+    pthread_mutex_lock(&config_lock);
+    if (!config_is_read) {
+        config_read_all();
+    }
+    pthread_mutex_unlock(&config_lock);
 }
 
 static void config_read_output(void)
