@@ -176,26 +176,19 @@ static ucs_status_ptr_t ep_op_now(ri_ep_op_t *op, const ucp_request_param_t *par
     return ri_req_handle(&op->super);
 }
 
-static ucs_status_ptr_t ep_flush_now(ri_worker_t *worker, ri_conn_t *conn,
-                                     const ucp_request_param_t *param)
-{
-    ri_ep_op_t *op = ep_op_new(worker, conn, 0, param);
-
-    return (op != NULL) ? ep_op_now(op, param) : UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
-}
-
 /* @a conn NULL: of the whole worker. */
 static ucs_status_ptr_t ep_flush_start(ri_worker_t *worker, ri_conn_t *conn,
                                        const ucp_request_param_t *param)
 {
+    int must_wait = ri_flush_must_wait(worker, conn, worker->rma.seq);
     ri_ep_op_t *op;
 
-    if (ri_flush_must_wait(worker, conn, worker->rma.seq)) {
+    if (must_wait || ri_rma_wants_flush(worker, conn)) {
         op = ep_op_new(worker, conn, 0, param);
-        return (op != NULL) ? ep_op_wait(op, param) : UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
-    }
-    if (ri_rma_wants_flush(worker, conn)) {
-        return ep_flush_now(worker, conn, param);
+        if (op == NULL) {
+            return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+        }
+        return must_wait ? ep_op_wait(op, param) : ep_op_now(op, param);
     }
     if (ri_flush_is_needless(worker, conn) &&
         !(param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL)) {
