@@ -68,6 +68,7 @@ extern "C" {
 #include "ucp/rma/mail_parts.h"
 #include "ucp/rma/mail_queue.h"
 #include "ucp/rma/reach.h"
+#include "ucp/rma/reach_copy.h"
 #include "ucp/rma/region.h"
 #include "ucp/rma/rkey.h"
 #include "ucp/rma/serve.h"

@@ -7,6 +7,7 @@
 #define RI_TEST_MAIL_TARGET_H
 
 #include "unit/common/rng.h"
+#include "unit/common/setting.h"
 #include "unit/ucp/rma/rma_child.h"
 
 #include <atomic>
@@ -39,9 +40,8 @@ protected:
         m_target.reset(new rma_child([&] { target(); }));
         wait_for([&] { return m_state->ready == 1; });
         ASSERT_EQ(1, m_state->ready);
-        m_reach = ri_reach_get(m_state->wire.plane, m_state->wire.plane_length);
+        m_reach = reach_with_mail(m_state->wire);
         ASSERT_NE(nullptr, m_reach);
-        ri_reach_open_mail(m_reach, m_state->wire.process.pid, m_state->wire.mailbox - 1);
         ASSERT_NE(nullptr, m_reach->mail.area);
     }
 
@@ -58,15 +58,10 @@ protected:
         auto page = reinterpret_cast<uintptr_t>(info->si_addr) & ~uintptr_t(PAGE - 1);
 
         mprotect(reinterpret_cast<void *>(page), PAGE, PROT_READ | PROT_WRITE);
-        ++*mends();
+        ++*mends;
     }
 
-    static std::atomic<int> *&mends()
-    {
-        static std::atomic<int> *count;
-
-        return count;
-    }
+    static inline std::atomic<int> *mends; /* in the target */
 
     /* The first page can be written by this process only, and when a handler has mended it. */
     void protect(void *memory)
@@ -74,7 +69,7 @@ protected:
         struct sigaction action = {};
         int asked               = PROTECT;
 
-        mends()             = &m_state->mended;
+        mends               = &m_state->mended;
         action.sa_sigaction = mend;
         action.sa_flags     = SA_SIGINFO;
         sigaction(SIGSEGV, &action, nullptr);
@@ -185,16 +180,9 @@ protected:
     std::string look(size_t offset, size_t length)
     {
         std::string data(length, '?');
-        const ri_segment_t local  = {(uintptr_t)data.data(), length};
-        const ri_segment_t remote = {m_state->wire.address + offset, length};
-        ri_transfer_t transfer    = {};
 
-        transfer.local      = &local;
-        transfer.num_local  = 1;
-        transfer.remote     = &remote;
-        transfer.num_remote = 1;
-        transfer.length     = length;
-        EXPECT_EQ(UCS_OK, m_reach->ep->plane->ops->read(m_reach->ep, &transfer));
+        EXPECT_EQ(UCS_OK, ri_reach_copy(m_reach, 0, &data[0],
+                                        m_state->wire.address + offset, length));
         return data;
     }
 

@@ -58,6 +58,17 @@ private:
     pid_t m_pid;
 };
 
+/* @return What leads to the process of a key, with its mailbox if that can be opened; or NULL. */
+inline ri_reach_t *reach_with_mail(const ri_wire_rkey_t &wire)
+{
+    ri_reach_t *reach = ri_reach_get(wire.plane, wire.plane_length);
+
+    if (reach != nullptr) {
+        ri_reach_open_mail(reach, wire.process.pid, wire.mailbox - 1);
+    }
+    return reach;
+}
+
 /* Wait for what another process does. */
 template <typename condition> void wait_for(condition is_true)
 {

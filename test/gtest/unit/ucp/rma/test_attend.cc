@@ -6,10 +6,6 @@
 #include "unit/common/setting.h"
 #include "unit/ucp/rma/rma_child.h"
 
-extern "C" {
-#include "ucp/rma/reach_copy.h"
-}
-
 #include <atomic>
 #include <gtest/gtest.h>
 #include <memory>
@@ -47,9 +43,8 @@ protected:
         m_target.reset(new rma_child([&] { target(has_atomics); }));
         wait_for([&] { return m_state->ready == 1; });
         ASSERT_EQ(1, m_state->ready);
-        m_reach = ri_reach_get(m_state->wire.plane, m_state->wire.plane_length);
+        m_reach = reach_with_mail(m_state->wire);
         ASSERT_NE(nullptr, m_reach);
-        ri_reach_open_mail(m_reach, m_state->wire.process.pid, m_state->wire.mailbox - 1);
         ASSERT_NE(nullptr, m_reach->mail.area);
     }
 
@@ -409,14 +404,13 @@ TEST_F(test_attend, forks_under_way)
     ri_region_add(memh, words, sizeof(words));
     ASSERT_EQ(UCS_OK, ri_describe(memh, 1, &wire));
     rma_child caller([&] {
-        ri_reach_t *reach   = ri_reach_get(wire.plane, wire.plane_length);
+        ri_reach_t *reach   = reach_with_mail(wire);
         ri_mailbox_head_t h = {};
 
         h.kind   = RI_SERVE_ADD;
         h.length = h.data_length = 8;
         h.region                 = wire.region;
         h.address                = wire.address;
-        ri_reach_open_mail(reach, wire.process.pid, wire.mailbox - 1);
         while (m_state->todo != UNMAP) {
             uint64_t one        = 1;
             unsigned taken_back = 0;

@@ -336,8 +336,8 @@ TEST_F(test_mail_parts, killed_in_the_middle)
 
     until_it_looks();
     call_takes(1e12);
-    killer = std::thread([&] {
-        usleep(2000);
+    killer = std::thread([this, before = int(m_state->done)] {
+        wait_for([&] { return m_state->done > before + 100; });
         m_target->end(SIGKILL);
     });
     while (m_reach->lost == UCS_OK) {

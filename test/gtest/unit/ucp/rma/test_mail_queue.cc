@@ -3,7 +3,6 @@
 /* src/ucp/rma/mail_queue.h: puts that only their target can do, which are posted once more. */
 
 #include "mail_target_test.h"
-#include "unit/common/setting.h"
 
 #include <thread>
 
@@ -34,6 +33,18 @@ protected:
     }
 
     void target_looks() { m_state->todo = LOOK; }
+
+    /* What was put is settled, and the target dies when one put was posted once more. */
+    void expect_death()
+    {
+        meanwhile([&] { settle(); }, rung() + 1,
+                  [&] {
+                      m_target->end(SIGKILL);
+                      m_reach->proved = 0;
+                  });
+        EXPECT_EQ(UCS_ERR_UNREACHABLE, m_reach->lost);
+        EXPECT_TRUE(ri_mail_is_settled(m_reach));
+    }
 
     void expect_left()
     {
@@ -137,26 +148,14 @@ TEST_F(test_mail_queue, target_dies)
 {
     EXPECT_EQ(RI_MAIL_DONE, put(0, "protected"));
     EXPECT_EQ(RI_MAIL_DONE, put(PAGE, "behind"));
-    meanwhile([&] { settle(); }, rung() + 1,
-              [&] {
-                  m_target->end(SIGKILL);
-                  m_reach->proved = 0;
-              });
-    EXPECT_EQ(UCS_ERR_UNREACHABLE, m_reach->lost);
-    EXPECT_TRUE(ri_mail_is_settled(m_reach));
+    expect_death();
 }
 
 /* There is one put only: its own failure does not say that the target is gone. */
 TEST_F(test_mail_queue, target_dies_behind_one_put)
 {
     EXPECT_EQ(RI_MAIL_DONE, put(0, "protected"));
-    meanwhile([&] { settle(); }, rung() + 1,
-              [&] {
-                  m_target->end(SIGKILL);
-                  m_reach->proved = 0;
-              });
-    EXPECT_EQ(UCS_ERR_UNREACHABLE, m_reach->lost);
-    EXPECT_TRUE(ri_mail_is_settled(m_reach));
+    expect_death();
 }
 
 /* It may wait for this process itself. */
@@ -217,10 +216,12 @@ TEST_F(test_mail_queue, random_order)
         std::atomic<bool> is_over{false};
         std::thread sometimes([&] {
             while (!is_over) {
+                const int done = m_state->done, protects = m_state->protects;
+
                 m_state->todo = LOOK_NOW_AND_THEN;
-                usleep(200);
+                wait_for([&] { return is_over || (m_state->done != done); });
                 m_state->todo = PROTECT;
-                usleep(200);
+                wait_for([&] { return m_state->protects != protects; });
             }
             m_state->todo = LOOK;
         });

@@ -76,21 +76,6 @@ private:
     int m_pipe;
 };
 
-ucs_status_t move(ri_rkey_t *rkey, bool is_put, void *local, uint64_t address,
-                  size_t length)
-{
-    ri_segment_t here = {(uintptr_t)local, length}, there = {address, length};
-    ri_transfer_t transfer = {};
-
-    transfer.local      = &here;
-    transfer.num_local  = 1;
-    transfer.remote     = &there;
-    transfer.num_remote = 1;
-    transfer.length     = length;
-    ri_plane_ep_t *ep   = rkey->reach->ep;
-    return (is_put ? ep->plane->ops->write : ep->plane->ops->read)(ep, &transfer);
-}
-
 class test_rkey_peer : public ::testing::Test {
 protected:
     void SetUp() override
@@ -306,10 +291,10 @@ TEST_F(test_rkey_peer, private_memory_of_another_process)
         CHILD_CHECK((rkey->reach != nullptr) && (rkey->view.address == nullptr));
         CHILD_CHECK((rkey->region == wire.region) && (rkey->size == wire.size));
         CHILD_CHECK(rkey->reach->mail.area != nullptr);
-        CHILD_CHECK(move(rkey, false, text, wire.address, 8) == UCS_OK);
+        CHILD_CHECK(ri_reach_copy(rkey->reach, 0, text, wire.address, 8) == UCS_OK);
         CHILD_CHECK(strncmp(text, "parent's", 8) == 0);
         strcpy(text, "child's");
-        CHILD_CHECK(move(rkey, true, text, wire.address + 64, 8) == UCS_OK);
+        CHILD_CHECK(ri_reach_copy(rkey->reach, 1, text, wire.address + 64, 8) == UCS_OK);
         ri_rkey_remove(key(0));
         CHILD_CHECK(ri_rkey_find(key(0)) == nullptr);
         return 0;
@@ -464,7 +449,7 @@ TEST_F(test_rkey_peer, keys_of_one_process_share_a_way)
         ri_rkey_remove(key(2));
         CHILD_CHECK(ri_rkey_find(key(1))->reach == reach);
         char text[8] = "";
-        CHILD_CHECK(move(ri_rkey_find(key(1)), false, text, wire.address, 8) == UCS_OK);
+        CHILD_CHECK(ri_reach_copy(reach, 0, text, wire.address, 8) == UCS_OK);
         CHILD_CHECK(area->owners[slot] != 0);
         ri_rkey_remove(key(1));
         return 0;
