@@ -3,6 +3,7 @@
 /* src/ucp/tag/send_fast.c: in how many records a message goes through the ring, which follows from
  * whether something has come since the one before. */
 
+#include "unit/fakes/fake_malloc.h"
 #include "unit/ucp/link/ring_life_test.h"
 
 namespace {
@@ -96,16 +97,17 @@ TEST_F(test_send_fast, no_request)
     unsigned num_free;
 
     ri_am_buffer_put(buffer);
-    num_free                 = worker->am_buffers.num_free[size_class];
-    worker->reqs.free        = nullptr;
-    worker->reqs.object_size = size_t(1) << 59; /* more than there is memory for */
+    num_free                  = worker->am_buffers.num_free[size_class];
+    worker->reqs.free         = nullptr;
+    fake::aligned_alloc_fails = true;
     ::testing::internal::CaptureStderr();
     for (int i = 0; i < 3; ++i) {
         EXPECT_EQ(UCS_STATUS_PTR(UCS_ERR_NO_MEMORY),
                   ri_tag_send(to_d, "message", 8, 7, &param, 0));
     }
     ::testing::internal::GetCapturedStderr();
-    worker->reqs = reqs;
+    fake::aligned_alloc_fails = false;
+    worker->reqs              = reqs;
     EXPECT_EQ(num_free, worker->am_buffers.num_free[size_class]);
     EXPECT_EQ(sn, to_d->tx_sn);
 }
