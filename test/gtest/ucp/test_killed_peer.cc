@@ -7,6 +7,7 @@
  * with the next point until the victim gets through; then it is killed at the end.
  */
 
+#include "common/sanitized.h"
 #include "kill_point.h"
 #include "killed_scenarios.h"
 
@@ -287,7 +288,7 @@ bool may_be_abrupt(const killed_setting &setting)
 /* Kill at each point, from the first one on (or UCP_TEST_FROM). */
 void sweep(const killed_scenario &s, const killed_setting &setting, kill_at what)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if RI_TEST_ASAN
     const unsigned long STEP = 4; /* it takes much longer there */
 #else
     /* Together, the points are not the same in each run anyway. */

@@ -10,6 +10,7 @@
  * (stale.test).
  */
 
+#include "common/sanitized.h"
 #include "long_test.h"
 
 #include <sys/mman.h>
@@ -317,7 +318,7 @@ TEST_P(test_remapped, shrunk)
 
 TEST_P(test_remapped, freed)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if RI_TEST_ASAN
     GTEST_SKIP() << "AddressSanitizer does not give freed memory out again";
 #endif
     check(FREED);

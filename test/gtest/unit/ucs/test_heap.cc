@@ -2,6 +2,7 @@
 
 /* src/ucs/heap.h */
 
+#include "common/sanitized.h"
 #include "unit/common/ri_cpp.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ TEST(test_heap, steps)
  * block of its own stays with it. */
 TEST(test_heap, as_the_heap_does)
 {
-#if !defined(__GLIBC__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if !defined(__GLIBC__) || RI_TEST_SANITIZED
     GTEST_SKIP() << "another malloc";
 #endif
     for (size_t size = 0; size < 5000; ++size) {

@@ -6,6 +6,7 @@
  */
 
 #include "assembly_test.h"
+#include "common/sanitized.h"
 
 #include <sys/resource.h>
 
@@ -155,7 +156,7 @@ TEST_F(test_assembly_ends, broken_before)
 /* Without memory the stream is broken, and that is not the peer's fault. */
 TEST_F(test_assembly_ends, no_memory)
 {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !RI_TEST_SANITIZED
     const size_t size = 16 << 20;
     struct rlimit before, none;
 

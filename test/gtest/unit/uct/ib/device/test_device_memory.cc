@@ -2,6 +2,7 @@
 
 /* Registration of memory, on devices of the test's own. (src/uct/ib/device/memory.c) */
 
+#include "common/sanitized.h"
 #include "unit/uct/ib/rc/rc_test.h"
 
 #if HAVE_VERBS
@@ -17,7 +18,7 @@ protected:
     /* What is registered is kept. @return Whether it can be: UCX has to tell of memory that goes. */
     static bool cache_registrations()
     {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if RI_TEST_SANITIZED
         return false;
 #else
         EXPECT_NE(nullptr, dlopen("libucp.so.0", RTLD_NOW | RTLD_GLOBAL));

@@ -3,7 +3,7 @@
 /* src/uct/ib/device/mem_events.[hc] */
 
 #include "unit/common/ri_cpp.h"
-#include "unit/common/sanitized.h"
+#include "common/sanitized.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

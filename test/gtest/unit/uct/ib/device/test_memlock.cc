@@ -6,6 +6,8 @@ extern "C" {
 #include "uct/ib/device/memlock.h"
 }
 
+#include "common/sanitized.h"
+
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
@@ -63,7 +65,7 @@ int without_capability(bool (*body)())
 
 TEST(test_memlock, query)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if RI_TEST_ASAN
     GTEST_SKIP() << "AddressSanitizer needs more than such a limit allows";
 #endif
     EXPECT_EQ(0, without_capability([]() {
@@ -94,7 +96,7 @@ TEST(test_memlock, query)
 /* The kernel's own verdict */
 TEST(test_memlock, query_without_a_limit_and_with_the_capability)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if RI_TEST_ASAN
     GTEST_SKIP() << "AddressSanitizer needs more than such a limit allows";
 #endif
     const struct rlimit before = []() {

@@ -4,7 +4,7 @@
  * its pages: whatever a get returns must be of the pages that are there now. */
 
 #include "reg_cache_test.h"
-#include "unit/common/sanitized.h"
+#include "common/sanitized.h"
 
 #include <algorithm>
 #include <dlfcn.h>
