@@ -7,7 +7,7 @@ A function that is not static begins with words of its file: with the first one 
 with all but the first. In front may be "ri", then "ib" in uct/ib, and the word of its folder. So
 src/uct/ib/ud/pool.c may have ri_ud_pool_take() and ri_pool_take(), and src/ucp/core/conn_life.c
 ri_conn_destroy(). The interfaces of others keep their names: those of UCP and of MPI, main(), and
-src/ucp/api.
+src/ucp/api. A macro that makes functions is none.
 """
 
 import os
@@ -20,7 +20,7 @@ from comments import sources    # noqa: E402
 # Up to the brace in column 0 on which its body begins
 DEFINITION = re.compile(r"^(?!static|typedef|struct \w+ \{|enum|union|#|\s|\}|/)[^\n;={]*?\b(\w+)\("
                         r"[^;{]*?\)\s*\n\{", re.M)
-OTHERS = re.compile(r"ucp_|P?MPI_|main$|__attribute__$")
+OTHERS = re.compile(r"ucp_|P?MPI_|main$|__attribute__$|[A-Z_0-9]+$")
 
 
 def functions(text):

@@ -5,7 +5,7 @@ Usage: source_map.py ROOT
 
 Its tables with the head "| files of `FOLDER` | content |" name each .c and .h file of that folder
 once, without its ending; they name no other file. In all other tables, a path that ends in .c or .h
-is that of a file, below src/ucp or, if it begins with "uct" or "ucs", below src. Where a function is
+is that of a file, below src/ucp or, if it begins with "uct", "ucs" or "win", below src. Where a function is
 named, as `NAME()`, it stands in one of the files of its row, if the row names any.
 """
 
@@ -32,7 +32,7 @@ def files_of_source(root):
 
 
 def source_path(name):
-    return os.path.join("src" if name.startswith(("uct/", "ucs/")) else "src/ucp", name)
+    return os.path.join("src" if name.startswith(("uct/", "ucs/", "win/")) else "src/ucp", name)
 
 
 def faults_of_row(root, names):

@@ -140,6 +140,7 @@ extern "C" {
 #include "uct/ib/device/presence.h"
 #include "uct/ib/device/range_queue.h"
 #include "uct/ib/device/reg_cache.h"
+#include "uct/shm/gate.h"
 #include "uct/shm/host.h"
 #include "uct/shm/mailbox.h"
 #include "uct/shm/mapping.h"

@@ -1,0 +1,59 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A gate in shared memory that lets in whoever has come first: users of two kinds, A and B. those of
+ * one kind are inside together, those of different kinds never are, and a user may ask to be alone.
+ * Nobody overtakes, so nobody starves.
+ *
+ * The lock of one target of a window is a gate of kind A: shared locks are users, an exclusive lock
+ * is one that is alone. The gate of a whole window has those who lock all targets as A, and those
+ * who have any target to themselves as B: to lock all targets is one step, however many there are.
+ *
+ * Who holds another lock while it comes to a gate must not wait behind others who wait: one of those
+ * inside may wait for it. It joins: it counts as inside at once, which lets nobody of the other kind
+ * in, and waits only until those who are inside have left.
+ *
+ * The word is four numbers of 16 bits: the next ticket, the ticket whose turn it is, users of A and
+ * of B that are inside. Without others, a user enters by one compare-and-swap, and leaves by one
+ * subtraction. There may be 65,535 users at a time.
+ */
+#ifndef RI_GATE_H
+#define RI_GATE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef _Atomic(uint64_t) ri_gate_t;
+
+/* Who enters: where its number is in the word. */
+typedef enum ri_gate_kind {
+    RI_GATE_A = 32,
+    RI_GATE_B = 48
+} ri_gate_kind_t;
+
+/* Called again and again by who waits. Anything but 0 ends the wait, and the gate is of no use from
+ * then on. */
+typedef int (*ri_gate_wait_t)(void *arg);
+
+/**
+ * Enter, after all who came before.
+ *
+ * @param is_alone  Nobody else may be inside. The same for all users of this kind.
+ *
+ * @return 0, or what @a wait has returned: the caller is not inside.
+ */
+int ri_gate_enter(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, ri_gate_wait_t wait,
+                  void *arg);
+
+/** Enter after those of the other kind that are inside, but not after those who wait. It is for
+ * one kind of users only. @return As ri_gate_enter(). */
+int ri_gate_join(ri_gate_t *gate, ri_gate_kind_t kind, ri_gate_wait_t wait, void *arg);
+
+/** Leave; the caller is inside as a user of @a kind. */
+static inline void ri_gate_leave(ri_gate_t *gate, ri_gate_kind_t kind)
+{
+    atomic_fetch_sub_explicit(gate, UINT64_C(1) << kind, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * First what is known of the memory at both sides, which all operations ask for, then an operation
+ * each. A call to MPI_PROC_NULL does nothing.
+ */
+#include "call.h"
+#include "accumulate.h"
+#include "epoch.h"
+
+/* What is known of a buffer, but its address. @return An MPI error class. */
+static inline int call_typed(ri_typed_t *typed, const void *buffer, MPI_Aint count,
+                             MPI_Datatype handle)
+{
+    if (count < 0) {
+        return MPI_ERR_COUNT;
+    }
+    typed->buffer = (void *)buffer;
+    typed->count  = count;
+    typed->type   = ri_datatype_get(handle);
+    return (typed->type == NULL) ? MPI_ERR_TYPE : MPI_SUCCESS;
+}
+
+/* The memory at a target. @return An MPI error class. */
+static inline int call_target(ri_window_t *window, const ri_call_target_t *target,
+                              ri_typed_t *typed)
+{
+    const ri_window_part_t *part = &window->parts[target->rank];
+    MPI_Aint offset, lo, hi;
+    int error;
+
+    error = ri_epoch_access(window, target->rank);
+    if (error == MPI_SUCCESS) {
+        error = call_typed(typed, NULL, target->count, target->type);
+    }
+    if (error != MPI_SUCCESS) {
+        return error;
+    }
+    if (target->disp < 0) {
+        return MPI_ERR_DISP;
+    }
+    if (__builtin_mul_overflow(target->disp, part->disp_unit, &offset)) {
+        return MPI_ERR_RMA_RANGE;
+    }
+    if (ri_datatype_bounds(typed->type, typed->count, &lo, &hi) &&
+        ((offset > part->size) || (lo < -offset) || (hi > part->size - offset))) {
+        return MPI_ERR_RMA_RANGE;
+    }
+    typed->buffer = part->base + offset;
+    return MPI_SUCCESS;
+}
+
+/* Whether there is a target. @a error_p is set if there is none because of an error. */
+static inline int call_has_target(const ri_window_t *window, int rank, int *error_p)
+{
+    if (ri_likely((unsigned)rank < (unsigned)window->size)) {
+        return 1;
+    }
+    *error_p = (rank == MPI_PROC_NULL) ? MPI_SUCCESS : MPI_ERR_RANK;
+    return 0;
+}
+
+static int call_end(const ri_window_t *window, int error)
+{
+    return ri_likely(error == MPI_SUCCESS) ? MPI_SUCCESS : ri_window_error(window, error);
+}
+
+int ri_call_put(ri_window_t *window, ri_call_buffer_t origin, ri_call_target_t to)
+{
+    ri_typed_t here, there;
+    int error;
+
+    if (call_has_target(window, to.rank, &error)) {
+        error = call_target(window, &to, &there);
+        if (error == MPI_SUCCESS) {
+            error = call_typed(&here, origin.buffer, origin.count, origin.type);
+        }
+        if (error == MPI_SUCCESS) {
+            error = ri_move(&here, &there);
+        }
+    }
+    return call_end(window, error);
+}
+
+int ri_call_get(ri_window_t *window, ri_call_buffer_t origin, ri_call_target_t from)
+{
+    ri_typed_t here, there;
+    int error;
+
+    if (call_has_target(window, from.rank, &error)) {
+        error = call_target(window, &from, &there);
+        if (error == MPI_SUCCESS) {
+            error = call_typed(&here, origin.buffer, origin.count, origin.type);
+        }
+        if (error == MPI_SUCCESS) {
+            error = ri_move(&there, &here);
+        }
+    }
+    return call_end(window, error);
+}
+
+static int call_accumulate(ri_window_t *window, const ri_call_buffer_t *origin,
+                           const ri_call_buffer_t *result, const ri_call_target_t *to,
+                           MPI_Op op)
+{
+    ri_typed_t here = {0}, old = {0}, there;
+    int error;
+
+    error = call_target(window, to, &there);
+    if (error == MPI_SUCCESS) {
+        error = ri_element_check(&there.type->basic, op);
+    }
+    if ((error == MPI_SUCCESS) && (op != MPI_NO_OP)) {
+        error = call_typed(&here, origin->buffer, origin->count, origin->type);
+    }
+    if ((error == MPI_SUCCESS) && (result->count >= 0)) {
+        error = call_typed(&old, result->buffer, result->count, result->type);
+    }
+    if (error == MPI_SUCCESS) {
+        error = ri_accumulate(window, to->rank, &here, (result->count >= 0) ? &old : NULL,
+                              &there, op);
+    }
+    return error;
+}
+
+int ri_call_accumulate(ri_window_t *window, ri_call_buffer_t origin,
+                       ri_call_buffer_t result, ri_call_target_t to, MPI_Op op)
+{
+    int error;
+
+    if (call_has_target(window, to.rank, &error)) {
+        error = call_accumulate(window, &origin, &result, &to, op);
+    }
+    return call_end(window, error);
+}
+
+int ri_call_compare_and_swap(ri_window_t *window, const void *value, const void *compare,
+                             void *result, ri_call_target_t to)
+{
+    ri_typed_t there;
+    int error;
+
+    if (call_has_target(window, to.rank, &error)) {
+        error = call_target(window, &to, &there);
+        if ((error == MPI_SUCCESS) && !there.type->is_contiguous) {
+            error = MPI_ERR_TYPE;
+        }
+        if (error == MPI_SUCCESS) {
+            error = ri_accumulate_compare_and_swap(window, to.rank, &there.type->basic,
+                                                   value, compare, result, there.buffer);
+        }
+    }
+    return call_end(window, error);
+}
+
+int ri_call_request(ri_window_t *window, int error, MPI_Request *request)
+{
+    if (error != MPI_SUCCESS) {
+        return error;
+    }
+    error = PMPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
+    return call_end(window, error);
+}

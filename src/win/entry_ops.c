@@ -1,0 +1,123 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The one-sided operations of MPI, in the place of the MPI's own. Each has two names: Fortran
+ * programs and tools reach the MPI by that of the profiling interface.
+ */
+#include "call.h"
+#include "entry.h"
+
+#define BUFFER(_of) \
+    ((ri_call_buffer_t){_of##_addr, (MPI_Aint)_of##_count, _of##_datatype})
+#define TARGET \
+    ((ri_call_target_t){target_rank, target_disp, (MPI_Aint)target_count, \
+                        target_datatype})
+#define NO_RESULT ((ri_call_buffer_t){.count = -1})
+
+#define ENTRY_MOVE(_name, _call, _const, _count) \
+    RI_ENTRY(_name, \
+             (_const void *origin_addr, _count origin_count, \
+              MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, \
+              _count target_count, MPI_Datatype target_datatype, MPI_Win win), \
+             (origin_addr, origin_count, origin_datatype, target_rank, target_disp, \
+              target_count, target_datatype, win), \
+             _call(window, BUFFER(origin), TARGET))
+
+#define ENTRY_RMOVE(_name, _call, _const, _count) \
+    RI_ENTRY(_name, \
+             (_const void *origin_addr, _count origin_count, \
+              MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, \
+              _count target_count, MPI_Datatype target_datatype, MPI_Win win, \
+              MPI_Request *request), \
+             (origin_addr, origin_count, origin_datatype, target_rank, target_disp, \
+              target_count, target_datatype, win, request), \
+             ri_call_request(window, _call(window, BUFFER(origin), TARGET), request))
+
+#define ENTRY_ACCUMULATE(_name, _count) \
+    RI_ENTRY(_name, \
+             (const void *origin_addr, _count origin_count, \
+              MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, \
+              _count target_count, MPI_Datatype target_datatype, MPI_Op op, \
+              MPI_Win win), \
+             (origin_addr, origin_count, origin_datatype, target_rank, target_disp, \
+              target_count, target_datatype, op, win), \
+             ri_call_accumulate(window, BUFFER(origin), NO_RESULT, TARGET, op))
+
+#define ENTRY_RACCUMULATE(_name, _count) \
+    RI_ENTRY(_name, \
+             (const void *origin_addr, _count origin_count, \
+              MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, \
+              _count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, \
+              MPI_Request *request), \
+             (origin_addr, origin_count, origin_datatype, target_rank, target_disp, \
+              target_count, target_datatype, op, win, request), \
+             ri_call_request( \
+                     window, \
+                     ri_call_accumulate(window, BUFFER(origin), NO_RESULT, TARGET, op), \
+                     request))
+
+#define ENTRY_GET_ACCUMULATE(_name, _count) \
+    RI_ENTRY(_name, \
+             (const void *origin_addr, _count origin_count, \
+              MPI_Datatype origin_datatype, void *result_addr, _count result_count, \
+              MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, \
+              _count target_count, MPI_Datatype target_datatype, MPI_Op op, \
+              MPI_Win win), \
+             (origin_addr, origin_count, origin_datatype, result_addr, result_count, \
+              result_datatype, target_rank, target_disp, target_count, target_datatype, \
+              op, win), \
+             ri_call_accumulate(window, BUFFER(origin), BUFFER(result), TARGET, op))
+
+#define ENTRY_RGET_ACCUMULATE(_name, _count) \
+    RI_ENTRY(_name, \
+             (const void *origin_addr, _count origin_count, \
+              MPI_Datatype origin_datatype, void *result_addr, _count result_count, \
+              MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, \
+              _count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, \
+              MPI_Request *request), \
+             (origin_addr, origin_count, origin_datatype, result_addr, result_count, \
+              result_datatype, target_rank, target_disp, target_count, target_datatype, \
+              op, win, request), \
+             ri_call_request(window, \
+                             ri_call_accumulate(window, BUFFER(origin), BUFFER(result), \
+                                                TARGET, op), \
+                             request))
+
+ENTRY_MOVE(Put, ri_call_put, const, int)
+ENTRY_MOVE(Get, ri_call_get, , int)
+ENTRY_RMOVE(Rput, ri_call_put, const, int)
+ENTRY_RMOVE(Rget, ri_call_get, , int)
+ENTRY_ACCUMULATE(Accumulate, int)
+ENTRY_RACCUMULATE(Raccumulate, int)
+ENTRY_GET_ACCUMULATE(Get_accumulate, int)
+ENTRY_RGET_ACCUMULATE(Rget_accumulate, int)
+
+#if MPI_VERSION >= 4
+ENTRY_MOVE(Put_c, ri_call_put, const, MPI_Count)
+ENTRY_MOVE(Get_c, ri_call_get, , MPI_Count)
+ENTRY_RMOVE(Rput_c, ri_call_put, const, MPI_Count)
+ENTRY_RMOVE(Rget_c, ri_call_get, , MPI_Count)
+ENTRY_ACCUMULATE(Accumulate_c, MPI_Count)
+ENTRY_RACCUMULATE(Raccumulate_c, MPI_Count)
+ENTRY_GET_ACCUMULATE(Get_accumulate_c, MPI_Count)
+ENTRY_RGET_ACCUMULATE(Rget_accumulate_c, MPI_Count)
+#endif
+
+RI_ENTRY(Fetch_and_op,
+         (const void *origin_addr, void *result_addr, MPI_Datatype datatype,
+          int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win),
+         (origin_addr, result_addr, datatype, target_rank, target_disp, op, win),
+         ri_call_accumulate(window, (ri_call_buffer_t){origin_addr, 1, datatype},
+                            (ri_call_buffer_t){result_addr, 1, datatype},
+                            (ri_call_target_t){target_rank, target_disp, 1, datatype},
+                            op))
+
+RI_ENTRY(Compare_and_swap,
+         (const void *origin_addr, const void *compare_addr, void *result_addr,
+          MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win),
+         (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp,
+          win),
+         ri_call_compare_and_swap(window, origin_addr, compare_addr, result_addr,
+                                  (ri_call_target_t){target_rank, target_disp, 1,
+                                                     datatype}))

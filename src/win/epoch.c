@@ -1,0 +1,371 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * First fence, then post, start, complete and wait, then locks.
+ */
+#include "epoch.h"
+
+#include <stdlib.h>
+
+static int epoch_access_kind(ri_window_t *window)
+{
+    return atomic_load_explicit(&window->access, memory_order_relaxed);
+}
+
+static void epoch_set_access(ri_window_t *window, ri_window_access_t access)
+{
+    atomic_store_explicit(&window->access, access, memory_order_relaxed);
+}
+
+/* Whether there is no access epoch but those of single targets. */
+static int epoch_may_lock(ri_window_t *window)
+{
+    int access = epoch_access_kind(window);
+
+    return (access == RI_WINDOW_NONE) || (access == RI_WINDOW_FENCED);
+}
+
+static int epoch_has_locks(ri_window_t *window)
+{
+    return atomic_load_explicit(&window->num_locks, memory_order_relaxed) > 0;
+}
+
+/* Whether a new access epoch may begin. */
+static int epoch_may_begin(ri_window_t *window)
+{
+    return epoch_may_lock(window) && !epoch_has_locks(window);
+}
+
+int ri_epoch_fence(ri_window_t *window, int mode)
+{
+    int access = epoch_access_kind(window);
+    int both   = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+    int error  = MPI_SUCCESS;
+
+    if ((!epoch_may_lock(window) && (access != RI_WINDOW_FENCE)) ||
+        epoch_has_locks(window) || window->is_exposed) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    if ((mode & both) != both) {
+        error = ri_window_barrier(window);
+    }
+    epoch_set_access(window,
+                     (mode & MPI_MODE_NOSUCCEED) ? RI_WINDOW_NONE : RI_WINDOW_FENCED);
+    return error;
+}
+
+/* The ranks within the window of the members of a group. @a ranks_p is the caller's to free. */
+static int epoch_ranks(const ri_window_t *window, MPI_Group group, int **ranks_p,
+                       int *count_p)
+{
+    int *members;
+    int error, i;
+
+    *ranks_p = NULL;
+    error = (group == MPI_GROUP_NULL) ? MPI_ERR_GROUP : PMPI_Group_size(group, count_p);
+    if ((error != MPI_SUCCESS) || (*count_p == 0)) {
+        return error;
+    }
+    *ranks_p = malloc(2 * (size_t)*count_p * sizeof(**ranks_p));
+    if (*ranks_p == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+    members = *ranks_p + *count_p;
+    for (i = 0; i < *count_p; ++i) {
+        members[i] = i;
+    }
+    error = PMPI_Group_translate_ranks(group, *count_p, members, window->group, *ranks_p);
+    for (i = 0; (i < *count_p) && (error == MPI_SUCCESS); ++i) {
+        if (((*ranks_p)[i] < 0) || ((*ranks_p)[i] >= window->size)) {
+            error = MPI_ERR_GROUP;
+        }
+    }
+    if (error != MPI_SUCCESS) {
+        free(*ranks_p);
+        *ranks_p = NULL;
+    }
+    return error;
+}
+
+int ri_epoch_post(ri_window_t *window, MPI_Group group, int mode)
+{
+    int *ranks, count = 0, i, error;
+    ri_window_target_t *target;
+
+    if (window->is_exposed || (epoch_access_kind(window) == RI_WINDOW_FENCE)) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    error = epoch_ranks(window, group, &ranks, &count);
+    if (error != MPI_SUCCESS) {
+        return error;
+    }
+    window->is_exposed = 1;
+    for (i = 0; i < count; ++i) {
+        target             = &window->targets[ranks[i]];
+        target->is_exposed = 1;
+        if (!(mode & MPI_MODE_NOCHECK)) {
+            atomic_store_explicit(
+                    &window->parts[ranks[i]].page->cells[window->rank].posted.value,
+                    ++target->posted, memory_order_release);
+        }
+    }
+    free(ranks);
+    return MPI_SUCCESS;
+}
+
+int ri_epoch_start(ri_window_t *window, MPI_Group group, int mode)
+{
+    ri_window_page_t *page = window->parts[window->rank].page;
+    int *ranks, count = 0, i, error;
+    ri_window_target_t *target;
+
+    if (!epoch_may_begin(window)) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    error = epoch_ranks(window, group, &ranks, &count);
+    if (error != MPI_SUCCESS) {
+        return error;
+    }
+    epoch_set_access(window, RI_WINDOW_START);
+    for (i = 0; i < count; ++i) {
+        target             = &window->targets[ranks[i]];
+        target->is_started = 1;
+        if (!(mode & MPI_MODE_NOCHECK) && (error == MPI_SUCCESS)) {
+            error = ri_window_wait_word(window, &page->cells[ranks[i]].posted,
+                                        ++target->started);
+        }
+    }
+    free(ranks);
+    return error;
+}
+
+int ri_epoch_complete(ri_window_t *window)
+{
+    ri_window_target_t *target;
+    int i;
+
+    if (epoch_access_kind(window) != RI_WINDOW_START) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    for (i = 0; i < window->size; ++i) {
+        target = &window->targets[i];
+        if (target->is_started) {
+            target->is_started = 0;
+            atomic_store_explicit(
+                    &window->parts[i].page->cells[window->rank].completed.value,
+                    ++target->completed, memory_order_release);
+        }
+    }
+    epoch_set_access(window, RI_WINDOW_NONE);
+    return MPI_SUCCESS;
+}
+
+int ri_epoch_wait(ri_window_t *window)
+{
+    ri_window_page_t *page = window->parts[window->rank].page;
+    int error              = MPI_SUCCESS;
+    ri_window_target_t *target;
+    int i;
+
+    if (!window->is_exposed) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    for (i = 0; (i < window->size) && (error == MPI_SUCCESS); ++i) {
+        target = &window->targets[i];
+        if (target->is_exposed) {
+            error              = ri_window_wait_word(window, &page->cells[i].completed,
+                                                     target->waited + 1);
+            target->is_exposed = 0;
+            ++target->waited;
+        }
+    }
+    window->is_exposed = 0;
+    return error;
+}
+
+int ri_epoch_test(ri_window_t *window, int *flag)
+{
+    ri_window_page_t *page       = window->parts[window->rank].page;
+    ri_window_wait_t progress    = {.window = window};
+    const unsigned once_progress = 208; /* looks after which the MPI progresses */
+    const ri_window_target_t *target;
+    int i;
+
+    *flag = 0;
+    if (!window->is_exposed) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    for (i = 0; i < window->size; ++i) {
+        target = &window->targets[i];
+        if (target->is_exposed &&
+            ((int32_t)(atomic_load_explicit(&page->cells[i].completed.value,
+                                            memory_order_acquire) -
+                       (target->waited + 1)) < 0)) {
+            progress.polls = once_progress - 1;
+            ri_window_wait(&progress);
+            return MPI_SUCCESS;
+        }
+    }
+    *flag = 1;
+    return ri_epoch_wait(window);
+}
+
+/* The gate that keeps MPI_Win_lock_all() and exclusive locks apart. */
+static ri_gate_t *epoch_gate_of_all(const ri_window_t *window)
+{
+    return &window->parts[0].page->all;
+}
+
+/* Pass the gate of all, once however many targets this process locks exclusively. It is passed
+ * before the target's own, and without waiting in a row if this process has locks already: who waits
+ * in front of it may wait for them. */
+static int epoch_enter_all(ri_window_t *window)
+{
+    ri_window_wait_t wait = {.window = window};
+    ri_gate_t *gate       = epoch_gate_of_all(window);
+    int error;
+
+    pthread_mutex_lock(&window->exclusive_lock);
+    if (window->num_exclusive > 0) {
+        error = MPI_SUCCESS;
+    } else if (epoch_has_locks(window)) {
+        error = ri_gate_join(gate, RI_GATE_B, ri_window_wait, &wait);
+    } else {
+        error = ri_gate_enter(gate, RI_GATE_B, 0, ri_window_wait, &wait);
+    }
+    window->num_exclusive += (error == MPI_SUCCESS);
+    pthread_mutex_unlock(&window->exclusive_lock);
+    return error;
+}
+
+static void epoch_leave_all(ri_window_t *window)
+{
+    pthread_mutex_lock(&window->exclusive_lock);
+    if (--window->num_exclusive == 0) {
+        ri_gate_leave(epoch_gate_of_all(window), RI_GATE_B);
+    }
+    pthread_mutex_unlock(&window->exclusive_lock);
+}
+
+/* How a lock of one target passes the gate of that target. */
+static ri_gate_kind_t epoch_gate_kind(ri_window_lock_t lock)
+{
+    return (lock == RI_WINDOW_EXCLUSIVE) ? RI_GATE_B : RI_GATE_A;
+}
+
+/* Take the locks of a target. */
+static int epoch_enter(ri_window_t *window, ri_window_lock_t lock, int rank)
+{
+    ri_window_wait_t wait = {.window = window};
+    int error             = MPI_SUCCESS;
+
+    if (lock == RI_WINDOW_NOCHECK) {
+        return MPI_SUCCESS;
+    }
+    if (lock == RI_WINDOW_EXCLUSIVE) {
+        error = epoch_enter_all(window);
+    }
+    if (error == MPI_SUCCESS) {
+        error = ri_gate_enter(&window->parts[rank].page->lock, epoch_gate_kind(lock),
+                              lock == RI_WINDOW_EXCLUSIVE, ri_window_wait, &wait);
+    }
+    return error;
+}
+
+int ri_epoch_lock(ri_window_t *window, int type, int rank, int mode)
+{
+    ri_window_target_t *target = &window->targets[rank];
+    ri_window_lock_t lock;
+    int error;
+
+    if ((type != MPI_LOCK_SHARED) && (type != MPI_LOCK_EXCLUSIVE)) {
+        return MPI_ERR_LOCKTYPE;
+    }
+    if (!epoch_may_lock(window) ||
+        (atomic_load_explicit(&target->lock, memory_order_relaxed) !=
+         RI_WINDOW_UNLOCKED)) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    lock  = (mode & MPI_MODE_NOCHECK)    ? RI_WINDOW_NOCHECK :
+            (type == MPI_LOCK_EXCLUSIVE) ? RI_WINDOW_EXCLUSIVE :
+                                           RI_WINDOW_SHARED;
+    error = epoch_enter(window, lock, rank);
+    if (error == MPI_SUCCESS) {
+        atomic_store_explicit(&target->lock, (char)lock, memory_order_relaxed);
+        atomic_fetch_add(&window->num_locks, 1);
+        epoch_set_access(window, RI_WINDOW_NONE);
+    }
+    return error;
+}
+
+int ri_epoch_unlock(ri_window_t *window, int rank)
+{
+    ri_window_target_t *target = &window->targets[rank];
+    ri_window_lock_t lock      = (ri_window_lock_t)atomic_load(&target->lock);
+
+    if (lock == RI_WINDOW_UNLOCKED) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    atomic_store_explicit(&target->lock, RI_WINDOW_UNLOCKED, memory_order_relaxed);
+    atomic_fetch_sub(&window->num_locks, 1);
+    if (lock != RI_WINDOW_NOCHECK) {
+        ri_gate_leave(&window->parts[rank].page->lock, epoch_gate_kind(lock));
+    }
+    if (lock == RI_WINDOW_EXCLUSIVE) {
+        epoch_leave_all(window);
+    }
+    return MPI_SUCCESS;
+}
+
+int ri_epoch_lock_all(ri_window_t *window, int mode)
+{
+    ri_window_wait_t wait = {.window = window};
+    int error             = MPI_SUCCESS;
+
+    if (!epoch_may_begin(window)) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    window->is_lock_all_free = (mode & MPI_MODE_NOCHECK) != 0;
+    if (!window->is_lock_all_free) {
+        error = ri_gate_enter(epoch_gate_of_all(window), RI_GATE_A, 0, ri_window_wait,
+                              &wait);
+    }
+    if (error == MPI_SUCCESS) {
+        epoch_set_access(window, RI_WINDOW_LOCK_ALL);
+    }
+    return error;
+}
+
+int ri_epoch_unlock_all(ri_window_t *window)
+{
+    if (epoch_access_kind(window) != RI_WINDOW_LOCK_ALL) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    epoch_set_access(window, RI_WINDOW_NONE);
+    if (!window->is_lock_all_free) {
+        ri_gate_leave(epoch_gate_of_all(window), RI_GATE_A);
+    }
+    return MPI_SUCCESS;
+}
+
+int ri_epoch_flush(ri_window_t *window, int rank)
+{
+    int is_ok = (epoch_access_kind(window) == RI_WINDOW_LOCK_ALL);
+
+    if (rank < 0) {
+        is_ok = is_ok || epoch_has_locks(window);
+    } else {
+        is_ok = is_ok ||
+                (atomic_load_explicit(&window->targets[rank].lock,
+                                      memory_order_relaxed) != RI_WINDOW_UNLOCKED);
+    }
+    /* What was written is there for all who are told of it after this */
+    atomic_thread_fence(memory_order_seq_cst);
+    return is_ok ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
+}
+
+int ri_epoch_is_over(ri_window_t *window)
+{
+    return epoch_may_begin(window) && !window->is_exposed;
+}

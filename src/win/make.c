@@ -1,0 +1,307 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The steps: all ranks tell what they ask for, and where they run; rank 0 makes a file for the
+ * memory of all; the others map it; all say whether they have. Then the MPI makes its window of the
+ * memory of this process. (One of all ranks would take time, and Open MPI's share files whose names
+ * may be those of another window that is made at the same time.)
+ */
+#include "make.h"
+#include "real.h"
+#include "setting.h"
+#include "../ucs/log.h"
+#include "../uct/shm/shared_file.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Changed with the form of what is told and of what is shared. */
+#define MAKE_VERSION 1
+
+/* The ranks of a window: a ticket of a gate has 16 bits, and a rank has a cell for each other one. */
+#define MAKE_RANKS_MAX 1024
+
+/* What a rank tells all others. */
+typedef struct make_told {
+    uint32_t version;
+    int32_t setting; /* ri_setting_t */
+    int64_t size;
+    int64_t disp_unit;
+    ri_host_process_t process;
+    int32_t is_init;  /* by MPI_Init(), and not by a session only */
+    int32_t is_apart; /* its memory need not lie behind that of the rank before */
+} make_told_t;
+
+/* The file, as rank 0 tells it. */
+typedef struct make_file {
+    int64_t size; /* 0: there is none */
+    int32_t fd;
+} make_file_t;
+
+static size_t make_pages(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (size + page - 1) / page * page;
+}
+
+static size_t make_control_size(int ranks)
+{
+    return RI_CACHE_LINES(sizeof(ri_window_page_t) +
+                          (size_t)ranks * sizeof(ri_window_cell_t));
+}
+
+/* Why a window is not for this library, or NULL. The same on all ranks. */
+static const char *make_objection(const make_told_t *told, int ranks)
+{
+    int i;
+
+    if (ranks > MAKE_RANKS_MAX) {
+        return "there are too many ranks";
+    }
+    for (i = 0; i < ranks; ++i) {
+        if (told[i].version != MAKE_VERSION) {
+            return "the ranks have different versions of the library";
+        }
+        if (told[i].setting == RI_SETTING_NO) {
+            return "UCXRI_WIN=n";
+        }
+        if (told[i].process.host == 0) {
+            return "/proc cannot be read";
+        }
+        if (told[i].process.host != told[0].process.host) {
+            return "the ranks are not on one host";
+        }
+        if (!told[i].is_init) {
+            return "MPI_Init has not been called";
+        }
+        if ((told[i].size < 0) || (told[i].disp_unit < 1) ||
+            (told[i].disp_unit > INT_MAX)) {
+            return "of the arguments";
+        }
+    }
+    return NULL;
+}
+
+/* Whether the program allows the memory of each rank to lie anywhere. */
+static int make_is_apart(const ri_make_args_t *args)
+{
+    char value[8];
+    int flag = 0;
+
+    if (args->flavor == MPI_WIN_FLAVOR_ALLOCATE) {
+        return 1;
+    }
+    if (args->info != MPI_INFO_NULL) {
+        PMPI_Info_get(args->info, "alloc_shared_noncontig", sizeof(value) - 1, value,
+                      &flag);
+    }
+    return flag && !strcmp(value, "true");
+}
+
+/* Where the memory of each rank begins, in the file. @return The size of the file. */
+static size_t make_places(const make_told_t *told, int ranks, size_t *places)
+{
+    size_t at = make_pages((size_t)ranks * make_control_size(ranks));
+    int i;
+
+    for (i = 0; i < ranks; ++i) {
+        places[i] = at;
+        at += (size_t)told[i].size;
+        if (told[0].is_apart) {
+            at = make_pages(at);
+        }
+    }
+    return make_pages(at);
+}
+
+/* The file, in all processes. @return Where it is in this one, or NULL. */
+static void *make_map(const ri_make_args_t *args, const make_told_t *told, int rank,
+                      int ranks, size_t size)
+{
+    size_t there     = make_pages((size_t)ranks * make_control_size(ranks));
+    make_file_t file = {.fd = -1};
+    void *map        = NULL;
+    int has_map, have_all, fd = -1;
+
+    if (rank == 0) {
+        map = ri_shared_file_make("ucxri-win", size, there, &fd);
+        if (map != NULL) {
+            file = (make_file_t){.size = (int64_t)size, .fd = fd};
+        }
+    }
+    if (PMPI_Bcast(&file, (int)sizeof(file), MPI_BYTE, 0, args->comm) != MPI_SUCCESS) {
+        file.size = 0;
+    }
+    if ((rank != 0) && (file.size == (int64_t)size)) {
+        map = ri_shared_file_open(told[0].process.pid, (uint32_t)file.fd, size, there);
+    }
+    has_map = (map != NULL);
+    if (PMPI_Allreduce(&has_map, &have_all, 1, MPI_INT, MPI_LAND, args->comm) !=
+        MPI_SUCCESS) {
+        have_all = 0;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (!have_all && (map != NULL)) {
+        munmap(map, size);
+        map = NULL;
+    }
+    return map;
+}
+
+/* @return A window without a handle, or NULL. */
+static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *told,
+                                int rank, int ranks)
+{
+    ri_window_t *window = calloc(1, sizeof(*window));
+    size_t *places      = calloc((size_t)ranks, sizeof(*places));
+    int is_ok, are_ok;
+    char *map;
+    int i;
+
+    if (window != NULL) {
+        window->parts   = calloc((size_t)ranks, sizeof(*window->parts));
+        window->targets = calloc((size_t)ranks, sizeof(*window->targets));
+    }
+    is_ok = (window != NULL) && (places != NULL) && (window->parts != NULL) &&
+            (window->targets != NULL);
+    if ((PMPI_Allreduce(&is_ok, &are_ok, 1, MPI_INT, MPI_LAND, args->comm) ==
+         MPI_SUCCESS) &&
+        are_ok) {
+        window->file_size = make_places(told, ranks, places);
+        window->file      = make_map(args, told, rank, ranks, window->file_size);
+    }
+    if ((window == NULL) || (window->file == NULL)) {
+        goto err;
+    }
+    map = window->file;
+    for (i = 0; i < ranks; ++i) {
+        window->parts[i] = (ri_window_part_t){
+                .base      = map + places[i],
+                .size      = (MPI_Aint)told[i].size,
+                .disp_unit = (MPI_Aint)told[i].disp_unit,
+                .page = (ri_window_page_t *)(map + (size_t)i * make_control_size(ranks)),
+                .process = told[i].process};
+    }
+    window->group     = MPI_GROUP_NULL;
+    window->rank      = rank;
+    window->size      = ranks;
+    window->flavor    = args->flavor;
+    window->model     = MPI_WIN_UNIFIED;
+    window->disp_unit = (int)args->disp_unit;
+    pthread_mutex_init(&window->exclusive_lock, NULL);
+    free(places);
+    return window;
+
+err:
+    if (window != NULL) {
+        free(window->parts);
+        free(window->targets);
+    }
+    free(window);
+    free(places);
+    return NULL;
+}
+
+static void make_free_window(ri_window_t *window)
+{
+    if (window->group != MPI_GROUP_NULL) {
+        PMPI_Group_free(&window->group);
+    }
+    munmap(window->file, window->file_size);
+    pthread_mutex_destroy(&window->exclusive_lock);
+    free(window->parts);
+    free(window->targets);
+    free(window);
+}
+
+/* Tell and hear. @return What all ranks have told, or NULL. */
+static make_told_t *make_tell(const ri_make_args_t *args, int ranks)
+{
+    make_told_t mine  = {.version   = MAKE_VERSION,
+                         .setting   = ri_setting(),
+                         .size      = args->size,
+                         .disp_unit = args->disp_unit,
+                         .process   = ri_host_process_self(),
+                         .is_apart  = make_is_apart(args)};
+    make_told_t *told = calloc((size_t)ranks, sizeof(*told));
+    int is_init;
+
+    mine.is_init = (PMPI_Initialized(&is_init) == MPI_SUCCESS) && is_init;
+    /* Without memory this rank cannot tell, and the others would wait for it */
+    if (told == NULL) {
+        ri_error("no memory for a window of %d ranks", ranks);
+        PMPI_Abort(args->comm, 1);
+    }
+    if (PMPI_Allgather(&mine, (int)sizeof(mine), MPI_BYTE, told, (int)sizeof(mine),
+                       MPI_BYTE, args->comm) != MPI_SUCCESS) {
+        free(told);
+        return NULL;
+    }
+    return told;
+}
+
+int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p, int *error_p)
+{
+    ri_window_t *window = NULL;
+    const char *objection;
+    make_told_t *told;
+    int rank, ranks, is_inter;
+
+    *error_p = MPI_SUCCESS;
+    if ((args->comm == MPI_COMM_NULL) ||
+        (PMPI_Comm_test_inter(args->comm, &is_inter) != MPI_SUCCESS) || is_inter ||
+        (PMPI_Comm_size(args->comm, &ranks) != MPI_SUCCESS) ||
+        (PMPI_Comm_rank(args->comm, &rank) != MPI_SUCCESS)) {
+        return 0; /* the MPI says what is wrong */
+    }
+    told = make_tell(args, ranks);
+    if (told == NULL) {
+        return 0;
+    }
+    objection = make_objection(told, ranks);
+    if (objection == NULL) {
+        window    = make_window(args, told, rank, ranks);
+        objection = (window == NULL) ? "the ranks cannot map memory of each other" : NULL;
+    }
+    free(told);
+    if (objection != NULL) {
+        ri_setting_not_taken(objection, rank == 0);
+        return 0;
+    }
+    *error_p = PMPI_Comm_group(args->comm, &window->group);
+    if (*error_p == MPI_SUCCESS) {
+        *error_p = PMPI_Win_create(window->parts[rank].base, args->size,
+                                   (int)args->disp_unit, args->info, MPI_COMM_SELF,
+                                   handle_p);
+    }
+    if (*error_p != MPI_SUCCESS) {
+        make_free_window(window);
+        return 0;
+    }
+    window->handle   = *handle_p;
+    *(void **)base_p = window->parts[rank].base;
+    ri_window_add(window);
+    ri_info("window of %d ranks, %zu bytes: by this library", ranks, window->file_size);
+    return 1;
+}
+
+int ri_make_free(ri_window_t *window, MPI_Win *handle_p)
+{
+    int error = ri_window_barrier(window);
+
+    if (error != MPI_SUCCESS) {
+        return error;
+    }
+    ri_window_remove(window);
+    /* Its attributes are deleted in there, by functions that may look at the memory */
+    error = ri_real()->Win_free(handle_p);
+    make_free_window(window);
+    return error;
+}

@@ -1,0 +1,36 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How a window begins and ends. All ranks decide the same, by what each has told the others, so
+ * that a window belongs to this library as a whole or not at all.
+ */
+#ifndef RI_WIN_MAKE_H
+#define RI_WIN_MAKE_H
+
+#include "window.h"
+
+/* What a program asks for. */
+typedef struct ri_make_args {
+    int flavor; /* MPI_WIN_FLAVOR_ALLOCATE or SHARED */
+    MPI_Aint size;
+    MPI_Aint disp_unit;
+    MPI_Info info;
+    MPI_Comm comm;
+} ri_make_args_t;
+
+/**
+ * Make a window. Collective.
+ *
+ * @param base_p    Set to the memory of this rank.
+ * @param handle_p  Set to the window.
+ *
+ * @return Whether it is made. If not, the MPI is to make it, and *error_p is MPI_SUCCESS; or there
+ *         was an error, which the caller returns.
+ */
+int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p, int *error_p);
+
+/** Free a window, with the MPI's own. Collective. @return An MPI error class. */
+int ri_make_free(ri_window_t *window, MPI_Win *handle_p);
+
+#endif

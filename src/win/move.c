@@ -1,0 +1,155 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A layout that is known is copied by this library. Two of them go by way of a piece of memory that
+ * stays in the cache. Of a type that is not understood the MPI makes packed bytes.
+ */
+#include "move.h"
+#include "../ucp/dt/layout_copy.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The memory between two layouts. */
+#define MOVE_PIECE 16384
+
+static void move_bytes(const void *from, void *to, size_t size)
+{
+    uint64_t value;
+
+    if ((size == sizeof(value)) && ((uintptr_t)to % sizeof(value) == 0)) {
+        memcpy(&value, from, sizeof(value));
+        *(volatile uint64_t *)to = value;
+        return;
+    }
+    memcpy(to, from, size);
+}
+
+/* By the MPI. The packed form of both MPIs between processes of one kind of machine is the bytes. */
+static int move_pack_mpi(const ri_typed_t *from, void *packed)
+{
+    size_t size  = ri_typed_size(from);
+    int position = 0;
+
+    if ((size > INT_MAX) || (from->count > INT_MAX)) {
+        return MPI_ERR_COUNT;
+    }
+    return PMPI_Pack(from->buffer, (int)from->count, from->type->handle, packed,
+                     (int)size, &position, MPI_COMM_SELF);
+}
+
+static int move_unpack_mpi(const void *packed, const ri_typed_t *to)
+{
+    size_t size  = ri_typed_size(to);
+    int position = 0;
+
+    if ((size > INT_MAX) || (to->count > INT_MAX)) {
+        return MPI_ERR_COUNT;
+    }
+    return PMPI_Unpack(packed, (int)size, &position, to->buffer, (int)to->count,
+                       to->type->handle, MPI_COMM_SELF);
+}
+
+int ri_move_pack(const ri_typed_t *from, void *packed)
+{
+    size_t size = ri_typed_size(from);
+
+    if (size == 0) {
+        return MPI_SUCCESS;
+    }
+    if (from->type->is_contiguous) {
+        move_bytes(from->buffer, packed, size);
+        return MPI_SUCCESS;
+    }
+    if (from->type->layout != NULL) {
+        ri_layout_pack(from->type->layout, from->buffer, (size_t)from->count, 0, packed,
+                       size);
+        return MPI_SUCCESS;
+    }
+    return move_pack_mpi(from, packed);
+}
+
+int ri_move_unpack(const void *packed, const ri_typed_t *to)
+{
+    size_t size = ri_typed_size(to);
+
+    if (size == 0) {
+        return MPI_SUCCESS;
+    }
+    if (to->type->is_contiguous) {
+        move_bytes(packed, to->buffer, size);
+        return MPI_SUCCESS;
+    }
+    if (to->type->layout != NULL) {
+        ri_layout_unpack(to->type->layout, to->buffer, (size_t)to->count, 0, packed,
+                         size);
+        return MPI_SUCCESS;
+    }
+    return move_unpack_mpi(packed, to);
+}
+
+/* Both have a layout. */
+static void move_pieces(const ri_typed_t *from, const ri_typed_t *to, size_t size)
+{
+    char piece[MOVE_PIECE];
+    size_t at, now;
+
+    for (at = 0; at < size; at += now) {
+        now = ri_min(size - at, sizeof(piece));
+        ri_layout_pack(from->type->layout, from->buffer, (size_t)from->count, at, piece,
+                       now);
+        ri_layout_unpack(to->type->layout, to->buffer, (size_t)to->count, at, piece, now);
+    }
+}
+
+/* One is not understood, or is longer than what goes there. */
+static int move_packed(const ri_typed_t *from, const ri_typed_t *to, size_t size)
+{
+    size_t room  = ri_typed_size(to);
+    void *packed = malloc(room);
+    int error    = MPI_SUCCESS;
+
+    if (packed == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+    if (size < room) { /* what is behind the data stays as it is */
+        error = ri_move_pack(to, packed);
+    }
+    if (error == MPI_SUCCESS) {
+        error = ri_move_pack(from, packed);
+    }
+    if (error == MPI_SUCCESS) {
+        error = ri_move_unpack(packed, to);
+    }
+    free(packed);
+    return error;
+}
+
+int ri_move(const ri_typed_t *from, const ri_typed_t *to)
+{
+    const ri_datatype_t *in = from->type, *out = to->type;
+    size_t size = ri_typed_size(from);
+
+    if (size > ri_typed_size(to)) {
+        return MPI_ERR_TRUNCATE;
+    }
+    if (size == 0) {
+        return MPI_SUCCESS;
+    }
+    if (in->is_contiguous && out->is_contiguous) {
+        move_bytes(from->buffer, to->buffer, size);
+    } else if (in->is_contiguous && (out->layout != NULL)) {
+        ri_layout_unpack(out->layout, to->buffer, (size_t)to->count, 0, from->buffer,
+                         size);
+    } else if (out->is_contiguous && (in->layout != NULL)) {
+        ri_layout_pack(in->layout, from->buffer, (size_t)from->count, 0, to->buffer,
+                       size);
+    } else if ((in->layout != NULL) && (out->layout != NULL)) {
+        move_pieces(from, to, size);
+    } else {
+        return move_packed(from, to, size);
+    }
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,23 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * UCXRI_WIN, and what is said of windows that are left to the MPI.
+ */
+#ifndef RI_WIN_SETTING_H
+#define RI_WIN_SETTING_H
+
+typedef enum ri_setting {
+    RI_SETTING_NO,
+    RI_SETTING_YES, /* and a window that is not taken over is warned of */
+    RI_SETTING_AUTO
+} ri_setting_t;
+
+/** @return The value of UCXRI_WIN. It is read once. Any thread may call it. */
+ri_setting_t ri_setting(void);
+
+/** Say that a window was left to the MPI: at level info, and as a warning if the user has asked for
+ * windows of this library. @a is_first: this rank speaks for the others. */
+void ri_setting_not_taken(const char *why, int is_first);
+
+#endif

@@ -1,0 +1,142 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A window that this library has taken over. All of its memory is in one file that every process
+ * of the window maps: first a page of control for each rank, then the memory of the ranks. So an
+ * origin reads, writes and locks by itself, and a target need not be in the library.
+ *
+ * The MPI has a window, too, of the memory of this process and of this process alone. Its handle is
+ * what the program knows, and has the name, the info, the attributes and the error handler. No
+ * operation is passed to it, and to make and free it takes no other rank.
+ */
+#ifndef RI_WIN_WINDOW_H
+#define RI_WIN_WINDOW_H
+
+#include "weak_mpi.h"
+#include "../ucs/base.h"
+#include "../uct/shm/gate.h"
+#include "../uct/shm/host.h"
+
+#include <pthread.h>
+
+/* Locks of accumulates: each guards the elements that begin in every 64th piece of 4 KB. */
+#define RI_WINDOW_STRIPES     64
+#define RI_WINDOW_STRIPE_SIZE 4096
+
+/* Rounds of a barrier. */
+#define RI_WINDOW_ROUNDS 16
+
+/* A number alone in its cache line. */
+typedef struct ri_window_word {
+    _Alignas(RI_CACHE_LINE) _Atomic(uint32_t) value;
+} ri_window_word_t;
+
+/* What a rank tells another one: how many epochs it has opened to that rank, and completed there.
+ * It lies in the page of the one that is told. The numbers are never set back, so that nothing has to
+ * be cleared between two epochs. */
+typedef struct ri_window_cell {
+    ri_window_word_t posted;
+    ri_window_word_t completed;
+} ri_window_cell_t;
+
+/* The control memory of a rank; a cell for each other rank is behind it. All zero at first. */
+typedef struct ri_window_page {
+    _Alignas(RI_CACHE_LINE) ri_gate_t lock; /* of this target */
+    _Alignas(RI_CACHE_LINE) ri_gate_t all;  /* of the window: that of rank 0 is used */
+    ri_window_word_t rounds[RI_WINDOW_ROUNDS];
+    ri_window_word_t stripes[RI_WINDOW_STRIPES]; /* who holds it: rank + 1; 0: nobody */
+    ri_window_cell_t cells[];
+} ri_window_page_t;
+
+/* What all ranks know of one. */
+typedef struct ri_window_part {
+    char *base; /* in this process */
+    MPI_Aint size;
+    MPI_Aint disp_unit;
+    ri_window_page_t *page;
+    ri_host_process_t process;
+} ri_window_part_t;
+
+/* The access epoch of this process. */
+typedef enum ri_window_access {
+    RI_WINDOW_NONE,   /* or targets are locked, each on its own */
+    RI_WINDOW_FENCED, /* a fence has been passed, and nothing has followed it */
+    RI_WINDOW_FENCE,  /* operations have followed a fence */
+    RI_WINDOW_START,  /* of the targets that have is_started */
+    RI_WINDOW_LOCK_ALL
+} ri_window_access_t;
+
+/* How a target is locked by this process. */
+typedef enum ri_window_lock {
+    RI_WINDOW_UNLOCKED,
+    RI_WINDOW_SHARED,
+    RI_WINDOW_EXCLUSIVE,
+    RI_WINDOW_NOCHECK /* the program has seen to it by itself */
+} ri_window_lock_t;
+
+/* What this process knows of another rank. */
+typedef struct ri_window_target {
+    uint32_t posted;    /* epochs that it has opened for the rank */
+    uint32_t started;   /* epochs of the rank that it has started */
+    uint32_t completed; /* epochs at the rank that it has completed */
+    uint32_t waited;    /* completions of the rank that it has waited for */
+    char is_started;    /* it is a target of the present access epoch */
+    char is_exposed;    /* it may access this process in the present exposure epoch */
+    _Atomic(char) lock; /* ri_window_lock_t */
+} ri_window_target_t;
+
+typedef struct ri_window {
+    MPI_Win handle;
+    MPI_Group group; /* of all ranks */
+    int rank;
+    int size;
+    ri_window_part_t *parts;
+    _Atomic(int) access;    /* ri_window_access_t */
+    _Atomic(int) num_locks; /* targets that are locked, each on its own */
+    int num_exclusive;      /* of them exclusively; exclusive_lock guards it */
+    pthread_mutex_t exclusive_lock;
+    int is_lock_all_free; /* MPI_Win_lock_all() with MPI_MODE_NOCHECK */
+    int is_exposed;       /* between MPI_Win_post() and the end of MPI_Win_wait() */
+    int flavor;           /* the attributes */
+    int model;
+    int disp_unit;
+    uint32_t barriers; /* that it has passed */
+    ri_window_target_t *targets;
+    void *file; /* all memory */
+    size_t file_size;
+    struct ri_window *next; /* in the list of windows */
+} ri_window_t;
+
+/* A wait of a rank for another one. Set window, and all else to zero. */
+typedef struct ri_window_wait {
+    ri_window_t *window;
+    unsigned polls;
+    uint64_t look_at; /* when the other ranks are looked for next, in ns */
+} ri_window_wait_t;
+
+/** To be called again and again in a wait: lets the other thread of the core go on, lets the MPI
+ * progress, gives the processor away, and looks now and then whether all ranks live. @a arg is a
+ * ri_window_wait_t. @return 0, or MPI_ERR_OTHER: a rank of the window has died. */
+int ri_window_wait(void *arg);
+
+/** Wait until @a word, which counts up, is at least @a value. @return An MPI error class. */
+int ri_window_wait_word(ri_window_t *window, ri_window_word_t *word, uint32_t value);
+
+/** Wait for all ranks of a window: the memory accesses of each before it are done. @return An MPI
+ * error class. */
+int ri_window_barrier(ri_window_t *window);
+
+/** Report an error by the error handler of a window. @return @a error. */
+int ri_window_error(const ri_window_t *window, int error);
+
+/** @return The window of a handle, or NULL: it is the MPI's. Any thread may call it. */
+ri_window_t *ri_window_find(MPI_Win handle);
+
+/** Let a window be found, by its handle. */
+void ri_window_add(ri_window_t *window);
+
+/** Let a window not be found any more. */
+void ri_window_remove(ri_window_t *window);
+
+#endif

@@ -1,0 +1,293 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What a program may ask of a window, and what it gets for calls that are wrong.
+ */
+
+#include "windows.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *attribute(const win_t *win, int keyval)
+{
+    void *value = NULL;
+    int flag    = 0;
+
+    MPI_Win_get_attr(win->win, keyval, &value, &flag);
+    if (!flag) {
+        mt_fail("attribute %d is not set", keyval);
+    }
+    return value;
+}
+
+static void ask_attributes(const win_t *win)
+{
+    int flavor = win->is_shared ? MPI_WIN_FLAVOR_SHARED : MPI_WIN_FLAVOR_ALLOCATE;
+
+    mt_stage("attributes");
+    if (attribute(win, MPI_WIN_BASE) != win->memory) {
+        mt_fail("the base of a window is not its memory");
+    }
+    if (*(MPI_Aint *)attribute(win, MPI_WIN_SIZE) != win->size) {
+        mt_fail("the size of a window");
+    }
+    if (*(int *)attribute(win, MPI_WIN_DISP_UNIT) != win->disp_unit) {
+        mt_fail("the unit of a window");
+    }
+    if (*(int *)attribute(win, MPI_WIN_CREATE_FLAVOR) != flavor) {
+        mt_fail("the flavor of a window");
+    }
+    if (*(int *)attribute(win, MPI_WIN_MODEL) != MPI_WIN_UNIFIED) {
+        mt_fail("the memory model of a window");
+    }
+}
+
+static int deleted;
+
+static int on_delete(MPI_Win win, int keyval, void *value, void *extra)
+{
+    (void)win;
+    (void)keyval;
+    (void)value;
+    (void)extra;
+    deleted++;
+    return MPI_SUCCESS;
+}
+
+static void ask_handle(win_t *win)
+{
+    char name[MPI_MAX_OBJECT_NAME];
+    int keyval, length, size;
+    MPI_Group group;
+
+    mt_stage("name, group, attribute of one's own");
+    MPI_Win_set_name(win->win, "a window");
+    MPI_Win_get_name(win->win, name, &length);
+    if (strcmp(name, "a window")) {
+        mt_fail("the name of a window is '%s'", name);
+    }
+    MPI_Win_get_group(win->win, &group);
+    MPI_Group_size(group, &size);
+    MPI_Group_free(&group);
+    if (size != mt_size) {
+        mt_fail("the group of a window has %d ranks", size);
+    }
+    win->memory[0] = 1;
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, on_delete, &keyval, NULL);
+    MPI_Win_set_attr(win->win, keyval, win->memory);
+    MPI_Win_free_keyval(&keyval);
+}
+
+/* Memory of others, read and written by loads and stores. */
+static void ask_memory(const win_t *win, int is_apart)
+{
+    MPI_Aint size;
+    char *theirs, *first;
+    int unit;
+
+    mt_stage("memory of others");
+    MPI_Win_lock_all(0, win->win);
+    for (int r = 0; r < mt_size; r++) {
+        MPI_Win_shared_query(win->win, r, &size, &unit, &theirs);
+        if ((size != win->size) || (unit != win->disp_unit)) {
+            mt_fail("rank %d has %ld bytes in units of %d", r, (long)size, unit);
+        }
+        MPI_Win_shared_query(win->win, MPI_PROC_NULL, &size, &unit, &first);
+        if (!is_apart && (theirs != first + r * win->size)) {
+            mt_fail("the memory of rank %d is not behind that of the rank before", r);
+        }
+        theirs[mt_rank] = (char)(mt_rank + 3 * r + 1);
+    }
+    MPI_Win_sync(win->win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_sync(win->win);
+    for (int r = 0; r < mt_size; r++) {
+        if (win->memory[r] != (char)(r + 3 * mt_rank + 1)) {
+            mt_fail("rank %d has stored %d", r, win->memory[r]);
+        }
+    }
+    MPI_Win_unlock_all(win->win);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* A put in one window does not move another one; sizes differ, and may be zero. */
+static void ask_several(int is_shared)
+{
+    win_t wins[3];
+    int64_t value;
+
+    mt_stage("several windows");
+    for (int w = 0; w < MT_LEN(wins); w++) {
+        wins[w] = win_make(MPI_COMM_WORLD, 800 * (w + 1), 8, is_shared, w % 2);
+        MPI_Win_lock_all(0, wins[w].win);
+    }
+    for (int w = 0; w < MT_LEN(wins); w++) {
+        value = w * 1000 + mt_rank;
+        MPI_Put(&value, 1, MPI_INT64_T, (mt_rank + w) % mt_size, 99, 1, MPI_INT64_T,
+                wins[w].win);
+        MPI_Win_flush_all(wins[w].win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int w = 0; w < MT_LEN(wins); w++) {
+        MPI_Win_sync(wins[w].win);
+        value = w * 1000 + (mt_rank + mt_size - w % mt_size) % mt_size;
+        if (((int64_t *)wins[w].memory)[99] != value) {
+            mt_fail("window %d has %ld", w, (long)((int64_t *)wins[w].memory)[99]);
+        }
+        MPI_Win_unlock_all(wins[w].win);
+    }
+    win_free(&wins[1]);
+    win_free(&wins[0]);
+    win_free(&wins[2]);
+}
+
+/* A rank without memory among others, and a window of a part of the ranks. */
+static void ask_parts(int is_shared)
+{
+    int count = mt_rank, sum = 0, unit;
+    MPI_Aint size;
+    MPI_Comm half;
+    int *memory;
+    MPI_Win win;
+
+    mt_stage("windows of parts");
+    if (is_shared) {
+        MPI_Win_allocate_shared((mt_rank % 2) * 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD,
+                                &memory, &win);
+        MPI_Win_shared_query(win, 0, &size, &unit, &memory);
+        if ((size != 0) || (memory != NULL)) {
+            mt_fail("a rank without memory has %ld bytes at %p", (long)size,
+                    (void *)memory);
+        }
+    } else {
+        MPI_Win_allocate((mt_rank % 2) * 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
+                         &win);
+    }
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+    MPI_Put(&count, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+    MPI_Win_unlock(1, win);
+    MPI_Win_free(&win);
+
+    MPI_Comm_split(MPI_COMM_WORLD, mt_rank % 2, -mt_rank, &half);
+    MPI_Comm_size(half, &count);
+    if (is_shared) {
+        MPI_Win_allocate_shared(4, 4, MPI_INFO_NULL, half, &memory, &win);
+    } else {
+        MPI_Win_allocate(4, 4, MPI_INFO_NULL, half, &memory, &win);
+    }
+    *memory = 0;
+    MPI_Win_fence(0, win);
+    for (int r = 0; r < count; r++) {
+        MPI_Accumulate(&count, 1, MPI_INT, r, 0, 1, MPI_INT, MPI_SUM, win);
+    }
+    MPI_Win_fence(0, win);
+    sum = *memory;
+    MPI_Win_free(&win);
+    MPI_Comm_free(&half);
+    if (sum != count * count) {
+        mt_fail("the sum in a window of %d ranks is %d", count, sum);
+    }
+}
+
+void check_asked(int is_shared)
+{
+    for (int is_apart = 0; is_apart < 2; is_apart++) {
+        win_t win = win_make(MPI_COMM_WORLD, 4096 + 64, 4, is_shared, is_apart);
+
+        ask_attributes(&win);
+        if (is_shared) {
+            ask_memory(&win, is_apart);
+        }
+        deleted = 0;
+        ask_handle(&win);
+        MPI_Barrier(MPI_COMM_WORLD);
+        win_free(&win);
+        if (deleted != 1) {
+            mt_fail("an attribute was not deleted with its window");
+        }
+    }
+    ask_several(is_shared);
+    ask_parts(is_shared);
+}
+
+static void expect_error(int error, int expected, const char *what)
+{
+    int class = MPI_SUCCESS;
+
+    MPI_Error_class(error, &class);
+    if (class != expected) {
+        mt_fail("%s: error class %d, not %d", what, class, expected);
+    }
+}
+
+void check_errors(int is_shared)
+{
+    win_t win = win_make(MPI_COMM_WORLD, 64, 8, is_shared, 0);
+    int other = (mt_rank + 1) % mt_size;
+    int64_t v = 0;
+
+    mt_stage("errors");
+    MPI_Win_set_errhandler(win.win, MPI_ERRORS_RETURN);
+    expect_error(MPI_Put(&v, 1, MPI_INT64_T, other, 0, 1, MPI_INT64_T, win.win),
+                 MPI_ERR_RMA_SYNC, "a put outside of an epoch");
+    expect_error(MPI_Win_unlock(other, win.win), MPI_ERR_RMA_SYNC, "unlock without lock");
+    expect_error(MPI_Win_complete(win.win), MPI_ERR_RMA_SYNC, "complete without start");
+    expect_error(MPI_Win_flush(other, win.win), MPI_ERR_RMA_SYNC, "flush without lock");
+    MPI_Win_lock(MPI_LOCK_SHARED, other, 0, win.win);
+    expect_error(MPI_Win_lock(MPI_LOCK_SHARED, other, 0, win.win), MPI_ERR_RMA_SYNC,
+                 "a lock of what is locked");
+    expect_error(MPI_Win_fence(0, win.win), MPI_ERR_RMA_SYNC,
+                 "fence in an epoch of a lock");
+    expect_error(MPI_Put(&v, -1, MPI_INT64_T, other, 0, 1, MPI_INT64_T, win.win),
+                 MPI_ERR_COUNT, "a negative count");
+    expect_error(MPI_Put(&v, 1, MPI_INT64_T, mt_size, 0, 1, MPI_INT64_T, win.win),
+                 MPI_ERR_RANK, "a rank that there is not");
+    expect_error(MPI_Put(&v, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, win.win),
+                 MPI_SUCCESS, "a put to nobody");
+    MPI_Win_unlock(other, win.win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    win_free(&win);
+}
+
+int check_killed(int is_shared, long how)
+{
+    win_t win = win_make(MPI_COMM_WORLD, 64, 8, is_shared, 0);
+    int last = mt_size - 1, error = MPI_SUCCESS, class, flag;
+    MPI_Group all, group;
+
+    mt_stage("a rank is killed, way %ld", how);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 1, &last, &group);
+    MPI_Win_set_errhandler(win.win, MPI_ERRORS_RETURN);
+    if (mt_rank == last) {
+        if (how == 1) {
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win.win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < 300; i++) { /* until the others have left the barrier, too */
+            MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+            usleep(1000);
+        }
+        raise(SIGKILL);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (how == 1) {
+        error = MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win.win);
+    } else if (how == 2) {
+        error = MPI_Win_start(group, 0, win.win);
+    } else if (how == 3) {
+        MPI_Win_post(group, 0, win.win);
+        error = MPI_Win_wait(win.win);
+    } else {
+        error = MPI_Win_fence(0, win.win);
+    }
+    MPI_Error_class(error, &class);
+    printf("%s windows ranks=%d kill=%ld: error class %d\n",
+           (class == MPI_ERR_OTHER) ? "PASS" : "FAIL", mt_size, how, class);
+    fflush(stdout);
+    _exit((class == MPI_ERR_OTHER) ? 0 : 1);
+}
