@@ -72,12 +72,25 @@ int check_can_preload(const check_t *check)
     return (check->fault == CHECK_NO_FAULT) || (check->fault > CHECK_NO_PROGRAM);
 }
 
+/* Whether an entry of LD_PRELOAD is a file of this name, in any folder. */
+static int check_is_named(const char *entry, size_t length, const char *name)
+{
+    size_t own = strlen(name);
+
+    return (length >= own) && !strncmp(entry + length - own, name, own) &&
+           ((length == own) || (entry[length - own - 1] == '/'));
+}
+
 int check_is_library(const char *entry, size_t length)
 {
-    size_t own = strlen(CHECK_LIBRARY);
+    return check_is_named(entry, length, CHECK_LIBRARY);
+}
 
-    return (length >= own) && !strncmp(entry + length - own, CHECK_LIBRARY, own) &&
-           ((length == own) || (entry[length - own - 1] == '/'));
+int check_is_ours(const char *entry, size_t length)
+{
+    return check_is_library(entry, length) ||
+           check_is_named(entry, length, CHECK_WIN_MPICH) ||
+           check_is_named(entry, length, CHECK_WIN_OPENMPI);
 }
 
 /* @return Whether the library is a file that can be preloaded, into programs of its machine. */
@@ -192,6 +205,7 @@ static void check_openmpi(check_t *check, const char *program, const check_lib_t
         return;
     }
     check->is_openmpi = 1;
+    check->windows    = CHECK_WIN_OPENMPI;
     check_because(check, CHECK_NO_FAULT, "the Open MPI of %s can use UCX (%s)", program,
                   component);
 }
@@ -261,6 +275,7 @@ static void check_ucx(check_t *check, const char *program, const check_libs_t *l
         if ((mpi == NULL) || (mpi->path != NULL)) {
             check_mpich(check, (mpi == NULL) ? program : mpi->path);
         }
+        check->windows = (mpi == NULL) ? NULL : CHECK_WIN_MPICH;
     } else if (check_can_start_others(program)) {
         check_unknown(check, program, is_by_user);
     } else if (mpi != NULL) {

@@ -13,6 +13,10 @@
 /* The file name of the library. */
 #define CHECK_LIBRARY "libucxri.so"
 
+/* Those of the libraries for windows. */
+#define CHECK_WIN_MPICH   "libucxri_win_mpich.so"
+#define CHECK_WIN_OPENMPI "libucxri_win_openmpi.so"
+
 typedef enum check_fault {
     CHECK_NO_FAULT,
 
@@ -43,6 +47,7 @@ typedef enum check_fault {
 typedef struct check {
     check_fault_t fault;
     int is_openmpi; /* with pml ucx, which has still to be selected if the user has not */
+    const char *windows; /* the name of the library for windows of its MPI; NULL: none */
     char because[CHECK_TEXT_MAX]; /* what the fault is, or what says that there is none */
     char remedy[CHECK_TEXT_MAX];  /* "": none */
     char hint[CHECK_TEXT_MAX];    /* what is to be known beside that; "": nothing */
@@ -84,5 +89,8 @@ int check_print(const check_t *check, const char *note);
 
 /** @return Whether an entry of LD_PRELOAD, of this length, is a libucxri.so. */
 int check_is_library(const char *entry, size_t length);
+
+/** @return Whether an entry of LD_PRELOAD is any library of ucxri, one for windows included. */
+int check_is_ours(const char *entry, size_t length);
 
 #endif

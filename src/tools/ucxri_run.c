@@ -359,6 +359,7 @@ static const char *start_error(const char *program, int error)
 int main(int argc, char **argv)
 {
     char library[PATH_MAX], program[PATH_MAX], parameters[512];
+    char libraries[2 * PATH_MAX + 1];
     run_options_t options;
     check_t check;
     int error;
@@ -387,7 +388,8 @@ int main(int argc, char **argv)
         if (options.is_off || !check_can_preload(&check)) {
             must(run_env_switch_off());
         } else {
-            must(run_env_switch_on(library, ri_rank_is_first()));
+            run_env_add_windows(library, check.windows, libraries, sizeof(libraries));
+            must(run_env_switch_on(libraries, ri_rank_is_first()));
             set_outputs(&options);
         }
     }

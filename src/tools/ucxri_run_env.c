@@ -86,7 +86,7 @@ char *run_env_preload(const char *list, const char *library)
     }
     for (; (list != NULL) && (*list != '\0'); list += length + (list[length] != '\0')) {
         length = strcspn(list, ": ");
-        if ((length > 0) && !check_is_library(list, length)) {
+        if ((length > 0) && !check_is_ours(list, length)) {
             if (end > value) {
                 *end++ = ':';
             }
@@ -96,6 +96,22 @@ char *run_env_preload(const char *list, const char *library)
     }
     *end = '\0';
     return value;
+}
+
+void run_env_add_windows(const char *library, const char *windows, char *libraries,
+                         size_t max)
+{
+    char path[PATH_MAX];
+    const char *slash = strrchr(library, '/');
+    int folder        = (slash == NULL) ? 0 : (int)(slash + 1 - library);
+
+    snprintf(libraries, max, "%s", library);
+    if (windows != NULL) {
+        snprintf(path, sizeof(path), "%.*s%s", folder, library, windows);
+        if (access(path, R_OK) == 0) {
+            snprintf(libraries, max, "%s:%s", library, path);
+        }
+    }
 }
 
 static int env_set_preload(const char *library)

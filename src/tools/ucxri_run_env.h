@@ -27,7 +27,8 @@ void run_env_find_library(const char *self, char *library, size_t max);
  * Make a value of LD_PRELOAD.
  *
  * @param list      The present one, or NULL. Other entries keep their order.
- * @param library   Put in front; NULL: none. Each libucxri.so of @a list is left out.
+ * @param library   Put in front, one or several with colons; NULL: none. Each library of ucxri in
+ *                  @a list is left out.
  *
  * @return The value, in memory for free(); NULL: there is not enough.
  */
@@ -35,6 +36,11 @@ char *run_env_preload(const char *list, const char *library);
 
 /** Say on stderr which values of the switch are misspelt, or are not what counts. */
 void run_env_tell_replaced(void);
+
+/** Find the library for windows that lies beside @a library. @a libraries gets both, with a colon,
+ * or @a library alone; @a max bytes with the end. @a windows is a file name, or NULL. */
+void run_env_add_windows(const char *library, const char *windows, char *libraries,
+                         size_t max);
 
 /** Set what switches the library on: LD_PRELOAD and UCX_RNDV_SCHEME. MPI_UCX_RNDV_SCHEME, which
  * would win, is removed. With @a is_loud, another value of the user's that is replaced gets a line.

@@ -49,6 +49,7 @@ typedef struct ri_config {
     int cma;                 /* CMA */
     int rma;                 /* RMA */
     int rma_thread;          /* RMA_THREAD */
+    int win;                 /* WIN, which the libraries for windows read by themselves */
     int reg_cache;           /* REG_CACHE */
     size_t reg_cache_size;   /* REG_CACHE_SIZE */
     size_t reg_cache_count;  /* REG_CACHE_REGIONS */

@@ -139,6 +139,12 @@ const ri_config_field_t ri_config_fields[] = {
          "has a thread that does them while the process computes. It sleeps until it\n"
          "is called. n: they wait for the next progress of the process.",
          .flags = 0},
+        {"WIN", RI_CONFIG_TERNARY, "auto", FIELD(win),
+         "Whether windows of MPI are carried out by the library for windows, if\n"
+         "ucxri_run has loaded it: of MPI_Win_allocate and MPI_Win_allocate_shared,\n"
+         "if all ranks of the window are on one host. y: a warning if a window is\n"
+         "left to the MPI. The same on all ranks.",
+         .flags = 0},
         {"REG_CACHE", RI_CONFIG_BOOL, "y", FIELD(reg_cache),
          "Whether memory stays registered with the adapter when a message is done,\n"
          "until it is unmapped. Needs UCX's memory events (UCX_MEM_EVENTS). n: it is\n"

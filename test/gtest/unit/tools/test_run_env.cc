@@ -9,6 +9,7 @@ extern "C" {
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <string>
+#include <unistd.h>
 
 namespace {
 
@@ -34,6 +35,29 @@ TEST(test_run_env, launchers)
          {"./app", "mpiexec/app", "mpi", "mpirunner", "srun2", "", "a.mpirun"}) {
         EXPECT_FALSE(run_env_is_launcher(name)) << name;
     }
+}
+
+TEST(test_run_env, libraries_for_windows)
+{
+    char libraries[256];
+    std::string folder = testing::TempDir();
+    std::string file   = folder + "libucxri_win_mpich.so";
+
+    run_env_add_windows(LIB, nullptr, libraries, sizeof(libraries));
+    EXPECT_STREQ(LIB, libraries);
+    unlink(file.c_str());
+    run_env_add_windows((folder + "libucxri.so").c_str(), "libucxri_win_mpich.so",
+                        libraries, sizeof(libraries));
+    EXPECT_EQ(folder + "libucxri.so", libraries);
+    fclose(fopen(file.c_str(), "w"));
+    run_env_add_windows((folder + "libucxri.so").c_str(), "libucxri_win_mpich.so",
+                        libraries, sizeof(libraries));
+    EXPECT_EQ(folder + "libucxri.so:" + file, libraries);
+    EXPECT_EQ(libraries + std::string(":/opt/tool.so"),
+              preload("/opt/libucxri_win_openmpi.so:/opt/tool.so:libucxri_win_mpich.so:"
+                      "/other/libucxri.so",
+                      libraries));
+    unlink(file.c_str());
 }
 
 TEST(test_run_env, preload_in_front)
