@@ -2,13 +2,20 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A loop for each operation and type. Elements may lie at any address.
+ * A loop for each operation and type. Elements may lie at any address. On x86-64 there are two of
+ * each, one of which has instructions that not every processor has.
  */
 #include "element.h"
+#include "../ucs/base.h"
 
 #include <limits.h>
 #include <stdint.h>
 #include <string.h>
+
+/* The loops become vectors. clang does that anyway. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3")
+#endif
 
 /* Kinds of operations. */
 typedef enum op_kind {
@@ -142,22 +149,22 @@ int ri_element_check(const ri_element_t *element, MPI_Op op)
     } __attribute__((packed)) any_##_name##_t;
 RI_ELEMENT_NUMBERS(ELEMENT_TYPES)
 
-typedef uint64_t wide_int_t;
-#define ELEMENT_WIDE_I8  wide_int_t
-#define ELEMENT_WIDE_I16 wide_int_t
-#define ELEMENT_WIDE_I32 wide_int_t
-#define ELEMENT_WIDE_I64 wide_int_t
-#define ELEMENT_WIDE_U8  wide_int_t
-#define ELEMENT_WIDE_U16 wide_int_t
-#define ELEMENT_WIDE_U32 wide_int_t
-#define ELEMENT_WIDE_U64 wide_int_t
+/* What sums and products are computed in: integers wrap. */
+#define ELEMENT_WIDE_I8  uint32_t
+#define ELEMENT_WIDE_I16 uint32_t
+#define ELEMENT_WIDE_I32 uint32_t
+#define ELEMENT_WIDE_I64 uint64_t
+#define ELEMENT_WIDE_U8  uint32_t
+#define ELEMENT_WIDE_U16 uint32_t
+#define ELEMENT_WIDE_U32 uint32_t
+#define ELEMENT_WIDE_U64 uint64_t
 #define ELEMENT_WIDE_F32 float
 #define ELEMENT_WIDE_F64 double
 
 #define ELEMENT_LOOP(_name, _type, _result) \
     do { \
-        const any_##_name##_t *in = from; \
-        any_##_name##_t *out      = to; \
+        const any_##_name##_t *restrict in = from; \
+        any_##_name##_t *restrict out      = to; \
         size_t i; \
         for (i = 0; i < count; ++i) { \
             const _type a = in[i].value; \
@@ -169,7 +176,8 @@ typedef uint64_t wide_int_t;
 /* For each type a function with the operations that integers and reals have. @return Whether it has
  * the operation. */
 #define ELEMENT_FUNCTION(_name, _type) \
-    static int element_##_name(op_kind_t op, const void *from, void *to, size_t count) \
+    static ri_inline int element_loop_##_name(op_kind_t op, const void *from, void *to, \
+                                              size_t count) \
     { \
         typedef ELEMENT_WIDE_##_name wide_t; \
         switch (op) { \
@@ -188,8 +196,33 @@ typedef uint64_t wide_int_t;
         default: \
             return 0; \
         } \
+    } \
+    static int element_##_name(op_kind_t op, const void *from, void *to, size_t count) \
+    { \
+        return element_loop_##_name(op, from, to, count); \
+    } \
+    ELEMENT_AVX2 static int element_avx2_##_name(op_kind_t op, const void *from, \
+                                                 void *to, size_t count) \
+    { \
+        return element_loop_##_name(op, from, to, count); \
     }
+
+#ifdef __x86_64__
+#define ELEMENT_AVX2 __attribute__((target("avx2")))
+#else
+#define ELEMENT_AVX2
+#endif
 RI_ELEMENT_NUMBERS(ELEMENT_FUNCTION)
+
+/* Whether the processor has the other instructions. */
+static int element_has_avx2(void)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx2");
+#else
+    return 0;
+#endif
+}
 
 /* Bits, whatever they mean. @return Whether it has the operation. */
 static int element_bits(op_kind_t op, const void *from, void *to, size_t bytes)
@@ -216,6 +249,7 @@ int ri_element_apply(const ri_element_t *element, MPI_Op op, const void *from, v
 {
     op_kind_t kind = op_kind(op);
     size_t bytes   = count * (size_t)element->extent;
+    int has_avx2   = (count > 16) && element_has_avx2();
     int is_done    = 0;
     int now, error;
 
@@ -229,7 +263,8 @@ int ri_element_apply(const ri_element_t *element, MPI_Op op, const void *from, v
     switch (element->kind) {
 #define ELEMENT_CASE(_name, _type) \
     case RI_ELEMENT_##_name: \
-        is_done = element_##_name(kind, from, to, count); \
+        is_done = (has_avx2 ? element_avx2_##_name : element_##_name)(kind, from, to, \
+                                                                      count); \
         break;
         RI_ELEMENT_NUMBERS(ELEMENT_CASE)
     default:

@@ -8,6 +8,8 @@
 #ifndef RI_WIN_WEAK_MPI_H
 #define RI_WIN_WEAK_MPI_H
 
+#include <mpi.h>
+
 #pragma weak PMPI_Abort
 #pragma weak PMPI_Allgather
 #pragma weak PMPI_Allreduce
@@ -31,9 +33,7 @@
 #pragma weak PMPI_Type_free
 #pragma weak PMPI_Type_get_attr
 #pragma weak PMPI_Type_get_contents
-#pragma weak PMPI_Type_get_contents_c
 #pragma weak PMPI_Type_get_envelope
-#pragma weak PMPI_Type_get_envelope_c
 #pragma weak PMPI_Type_get_extent
 #pragma weak PMPI_Type_get_extent_x
 #pragma weak PMPI_Type_get_true_extent_x
@@ -44,7 +44,13 @@
 #pragma weak PMPI_Win_call_errhandler
 #pragma weak PMPI_Win_create
 
-/* Handles that are addresses of objects in Open MPI */
+#if MPI_VERSION >= 4
+#pragma weak PMPI_Type_get_contents_c
+#pragma weak PMPI_Type_get_envelope_c
+#endif
+
+/* Handles are addresses of objects in Open MPI */
+#ifdef OPEN_MPI
 #pragma weak ompi_mpi_aint
 #pragma weak ompi_mpi_byte
 #pragma weak ompi_mpi_comm_null
@@ -98,7 +104,6 @@
 #pragma weak ompi_mpi_unsigned_long
 #pragma weak ompi_mpi_unsigned_long_long
 #pragma weak ompi_mpi_unsigned_short
-
-#include <mpi.h>
+#endif
 
 #endif
