@@ -18,6 +18,7 @@
 
 /* Types of functions: with a handle that is a number, or a pointer. */
 typedef int (*envelope_int_t)(int, int *, int *, int *, int *);
+typedef int (*envelope_large_t)(int, int64_t *, int64_t *, int64_t *, int64_t *, int *);
 typedef int (*envelope_ptr_t)(void *, int *, int *, int *, int *);
 typedef int (*contents_int_t)(int, int, int, int, int *, intptr_t *, int *);
 typedef int (*contents_ptr_t)(void *, int, int, int, int *, intptr_t *, void **);
@@ -34,6 +35,7 @@ typedef int (*version_t)(char *, int *);
 typedef struct mpi_functions {
     ri_mpi_kind_t kind;
     void *envelope;
+    void *envelope_large; /* MPICH from MPI 4 on: also of types that are made with counts */
     void *contents;
     void *size;
     void *extent;
@@ -115,13 +117,14 @@ static ri_mpi_kind_t mpi_look_up(version_t get_version)
     }
     free(version);
 
-    mpi.envelope    = dlsym(RTLD_DEFAULT, "PMPI_Type_get_envelope");
-    mpi.contents    = dlsym(RTLD_DEFAULT, "PMPI_Type_get_contents");
-    mpi.size        = dlsym(RTLD_DEFAULT, "PMPI_Type_size_x");
-    mpi.extent      = dlsym(RTLD_DEFAULT, "PMPI_Type_get_extent");
-    mpi.true_extent = dlsym(RTLD_DEFAULT, "PMPI_Type_get_true_extent");
-    mpi.free        = dlsym(RTLD_DEFAULT, "PMPI_Type_free");
-    mpi.args        = dlsym(RTLD_DEFAULT, "ompi_datatype_get_args");
+    mpi.envelope       = dlsym(RTLD_DEFAULT, "PMPI_Type_get_envelope");
+    mpi.envelope_large = dlsym(RTLD_DEFAULT, "PMPI_Type_get_envelope_c");
+    mpi.contents       = dlsym(RTLD_DEFAULT, "PMPI_Type_get_contents");
+    mpi.size           = dlsym(RTLD_DEFAULT, "PMPI_Type_size_x");
+    mpi.extent         = dlsym(RTLD_DEFAULT, "PMPI_Type_get_extent");
+    mpi.true_extent    = dlsym(RTLD_DEFAULT, "PMPI_Type_get_true_extent");
+    mpi.free           = dlsym(RTLD_DEFAULT, "PMPI_Type_free");
+    mpi.args           = dlsym(RTLD_DEFAULT, "ompi_datatype_get_args");
     if ((mpi.envelope == NULL) || (mpi.contents == NULL) || (mpi.size == NULL) ||
         (mpi.extent == NULL) || (mpi.true_extent == NULL) || (mpi.free == NULL) ||
         ((kind == RI_MPI_OPEN_MPI) && (mpi.args == NULL)) ||
@@ -173,11 +176,27 @@ static int mpi_has_envelope(uintptr_t type)
                               NULL, &combiner) == 0;
 }
 
+/* Whether a type of MPICH is made with counts. Asked for its envelope in integers, MPICH would end the
+ * process. */
+static int mpi_has_counts(uintptr_t type)
+{
+    int64_t ints, addresses, counts, types;
+    int combiner;
+
+    return (mpi.envelope_large != NULL) &&
+           ((((envelope_large_t)mpi.envelope_large)((int)type, &ints, &addresses, &counts,
+                                                    &types, &combiner) != 0) ||
+            (counts > 0));
+}
+
 int ri_mpi_envelope(uintptr_t type, ri_mpi_envelope_t *envelope)
 {
     int ret;
 
     if (mpi.kind == RI_MPI_MPICH) {
+        if (mpi_has_counts(type)) {
+            return 0;
+        }
         ret = ((envelope_int_t)mpi.envelope)((int)type, &envelope->num_ints,
                                              &envelope->num_addresses,
                                              &envelope->num_types, &envelope->combiner);
