@@ -21,8 +21,8 @@ typedef uint64_t stripes_t;
 
 _Static_assert(RI_WINDOW_STRIPES == 64, "a bit for each stripe");
 
-/* One lock: a wait for it also looks whether its holder lives. */
-static int stripe_lock(ri_window_t *window, ri_window_word_t *stripe)
+/* One lock. A wait for it looks whether its holder lives. */
+static void stripe_lock(ri_window_t *window, ri_window_word_t *stripe)
 {
     ri_window_wait_t wait = {.window = window};
     uint32_t mine         = (uint32_t)window->rank + 1;
@@ -30,21 +30,16 @@ static int stripe_lock(ri_window_t *window, ri_window_word_t *stripe)
 
     while (!atomic_compare_exchange_weak_explicit(
             &stripe->value, &holder, mine, memory_order_acquire, memory_order_relaxed)) {
-        if ((holder != 0) && (ri_window_wait(&wait) != 0)) {
-            if ((holder <= (uint32_t)window->size) &&
-                (ri_host_process_look(&window->parts[holder - 1].process) ==
-                 RI_HOST_GONE)) {
-                ri_warn("rank %u of a window has died in an accumulate", holder - 1);
-                if (atomic_compare_exchange_strong_explicit(&stripe->value, &holder, mine,
-                                                            memory_order_acquire,
-                                                            memory_order_relaxed)) {
-                    return 0;
-                }
-            }
+        wait.only = (int)holder;
+        if ((holder != 0) && (ri_window_wait(&wait) != MPI_SUCCESS) &&
+            atomic_compare_exchange_strong_explicit(&stripe->value, &holder, mine,
+                                                    memory_order_acquire,
+                                                    memory_order_relaxed)) {
+            ri_warn("rank %d of a window has died in an accumulate", wait.only - 1);
+            return;
         }
         holder = 0;
     }
-    return 0;
 }
 
 static void stripes_lock(ri_window_t *window, ri_window_page_t *page, stripes_t stripes)
@@ -283,10 +278,13 @@ int ri_accumulate_compare_and_swap(ri_window_t *window, int rank,
     const ri_window_part_t *part = &window->parts[rank];
     size_t offset                = (size_t)((char *)to - part->base);
     stripes_t stripes            = stripes_between(offset, offset + element->size - 1);
+    int is_equal;
 
     stripes_lock(window, part->page, stripes);
+    is_equal = !memcmp(to, compare,
+                       element->size); /* which may be where the result goes */
     memcpy(result, to, element->size);
-    if (!memcmp(result, compare, element->size)) {
+    if (is_equal) {
         memcpy(to, value, element->size);
     }
     stripes_unlock(part->page, stripes);

@@ -9,6 +9,17 @@
 #include "accumulate.h"
 #include "epoch.h"
 
+/* Whether so many elements of a type can lie in memory at all. */
+static inline int call_fits(const ri_datatype_t *type, MPI_Aint count)
+{
+    MPI_Aint product;
+
+    return !__builtin_mul_overflow(count, (MPI_Aint)type->size, &product) &&
+           !__builtin_mul_overflow(count, type->extent, &product) &&
+           !__builtin_add_overflow(product, type->lo, &product) &&
+           !__builtin_add_overflow(product, type->hi, &product);
+}
+
 /* What is known of a buffer, but its address. @return An MPI error class. */
 static inline int call_typed(ri_typed_t *typed, const void *buffer, MPI_Aint count,
                              MPI_Datatype handle)
@@ -19,7 +30,10 @@ static inline int call_typed(ri_typed_t *typed, const void *buffer, MPI_Aint cou
     typed->buffer = (void *)buffer;
     typed->count  = count;
     typed->type   = ri_datatype_get(handle);
-    return (typed->type == NULL) ? MPI_ERR_TYPE : MPI_SUCCESS;
+    if (typed->type == NULL) {
+        return MPI_ERR_TYPE;
+    }
+    return call_fits(typed->type, count) ? MPI_SUCCESS : MPI_ERR_COUNT;
 }
 
 /* The memory at a target. @return An MPI error class. */
@@ -114,23 +128,23 @@ static int call_accumulate(ri_window_t *window, const ri_call_buffer_t *origin,
     if ((error == MPI_SUCCESS) && (op != MPI_NO_OP)) {
         error = call_typed(&here, origin->buffer, origin->count, origin->type);
     }
-    if ((error == MPI_SUCCESS) && (result->count >= 0)) {
+    if ((error == MPI_SUCCESS) && (result != NULL)) {
         error = call_typed(&old, result->buffer, result->count, result->type);
     }
     if (error == MPI_SUCCESS) {
-        error = ri_accumulate(window, to->rank, &here, (result->count >= 0) ? &old : NULL,
+        error = ri_accumulate(window, to->rank, &here, (result != NULL) ? &old : NULL,
                               &there, op);
     }
     return error;
 }
 
 int ri_call_accumulate(ri_window_t *window, ri_call_buffer_t origin,
-                       ri_call_buffer_t result, ri_call_target_t to, MPI_Op op)
+                       const ri_call_buffer_t *result, ri_call_target_t to, MPI_Op op)
 {
     int error;
 
     if (call_has_target(window, to.rank, &error)) {
-        error = call_accumulate(window, &origin, &result, &to, op);
+        error = call_accumulate(window, &origin, result, &to, op);
     }
     return call_end(window, error);
 }

@@ -31,10 +31,10 @@ int ri_call_put(ri_window_t *window, ri_call_buffer_t origin, ri_call_target_t t
 /** MPI_Get(). @return An MPI error class. */
 int ri_call_get(ri_window_t *window, ri_call_buffer_t origin, ri_call_target_t from);
 
-/** MPI_Accumulate(), MPI_Get_accumulate() and MPI_Fetch_and_op(). The count of @a result is -1 if
+/** MPI_Accumulate(), MPI_Get_accumulate() and MPI_Fetch_and_op(). @a result is NULL if
  * nothing is to be fetched. @return An MPI error class. */
 int ri_call_accumulate(ri_window_t *window, ri_call_buffer_t origin,
-                       ri_call_buffer_t result, ri_call_target_t to, MPI_Op op);
+                       const ri_call_buffer_t *result, ri_call_target_t to, MPI_Op op);
 
 /** MPI_Compare_and_swap() of the one element @a to. @return An MPI error class. */
 int ri_call_compare_and_swap(ri_window_t *window, const void *value, const void *compare,

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TABLE_SIZE 256 /* more than twice as many as there are predefined types */
 
@@ -58,53 +59,81 @@ static int table_add(const ri_datatype_t *type)
     return 0;
 }
 
-/* How a type was made. */
+/* How a type was made. MPI 3 has no arguments that are counts. */
 typedef struct envelope {
 #if MPI_VERSION >= 4
-    MPI_Count ints, addresses, counts, types;
+    MPI_Count num_ints, num_addresses, num_counts, num_types;
 #else
-    int ints, addresses, types;
+    int num_ints, num_addresses, num_types;
 #endif
     int combiner;
+    int *ints; /* the arguments, by envelope_read_contents() */
+    MPI_Aint *addresses;
+    MPI_Count *counts;
+    MPI_Datatype *types;
 } envelope_t;
 
+/* @return Whether the MPI has told. */
 static int envelope_read(MPI_Datatype handle, envelope_t *envelope)
 {
+    memset(envelope, 0, sizeof(*envelope));
 #if MPI_VERSION >= 4
-    return PMPI_Type_get_envelope_c(handle, &envelope->ints, &envelope->addresses,
-                                    &envelope->counts, &envelope->types,
+    return PMPI_Type_get_envelope_c(handle, &envelope->num_ints, &envelope->num_addresses,
+                                    &envelope->num_counts, &envelope->num_types,
                                     &envelope->combiner) == MPI_SUCCESS;
 #else
-    return PMPI_Type_get_envelope(handle, &envelope->ints, &envelope->addresses,
-                                  &envelope->types, &envelope->combiner) == MPI_SUCCESS;
+    return PMPI_Type_get_envelope(handle, &envelope->num_ints, &envelope->num_addresses,
+                                  &envelope->num_types,
+                                  &envelope->combiner) == MPI_SUCCESS;
 #endif
 }
 
-static int contents_read(MPI_Datatype handle, const envelope_t *envelope,
-                         MPI_Datatype *types)
+/* Read the arguments, which envelope_free() frees. @return Whether the MPI has told. */
+static int envelope_read_contents(MPI_Datatype handle, envelope_t *envelope)
 {
-    int *ints           = calloc((size_t)envelope->ints + 1, sizeof(*ints));
-    MPI_Aint *addresses = calloc((size_t)envelope->addresses + 1, sizeof(*addresses));
-    int is_read         = 0;
+    envelope->ints      = calloc((size_t)envelope->num_ints + 1, sizeof(int));
+    envelope->addresses = calloc((size_t)envelope->num_addresses + 1, sizeof(MPI_Aint));
+    envelope->types     = calloc((size_t)envelope->num_types + 1, sizeof(MPI_Datatype));
 #if MPI_VERSION >= 4
-    MPI_Count *counts = calloc((size_t)envelope->counts + 1, sizeof(*counts));
-
-    if ((ints != NULL) && (addresses != NULL) && (counts != NULL)) {
-        is_read = PMPI_Type_get_contents_c(handle, envelope->ints, envelope->addresses,
-                                           envelope->counts, envelope->types, ints,
-                                           addresses, counts, types) == MPI_SUCCESS;
-    }
-    free(counts);
+    envelope->counts = calloc((size_t)envelope->num_counts + 1, sizeof(MPI_Count));
+    return (envelope->ints != NULL) && (envelope->addresses != NULL) &&
+           (envelope->types != NULL) && (envelope->counts != NULL) &&
+           (PMPI_Type_get_contents_c(handle, envelope->num_ints, envelope->num_addresses,
+                                     envelope->num_counts, envelope->num_types,
+                                     envelope->ints, envelope->addresses,
+                                     envelope->counts, envelope->types) == MPI_SUCCESS);
 #else
-    if ((ints != NULL) && (addresses != NULL)) {
-        is_read = PMPI_Type_get_contents(handle, envelope->ints, envelope->addresses,
-                                         envelope->types, ints, addresses,
-                                         types) == MPI_SUCCESS;
-    }
+    return (envelope->ints != NULL) && (envelope->addresses != NULL) &&
+           (envelope->types != NULL) &&
+           (PMPI_Type_get_contents(handle, envelope->num_ints, envelope->num_addresses,
+                                   envelope->num_types, envelope->ints,
+                                   envelope->addresses, envelope->types) == MPI_SUCCESS);
 #endif
-    free(addresses);
-    free(ints);
-    return is_read;
+}
+
+static void envelope_free(envelope_t *envelope)
+{
+    free(envelope->ints);
+    free(envelope->addresses);
+    free(envelope->counts);
+    free(envelope->types);
+}
+
+/* Whether the type @a i of those that a type is made of has no elements in it: it is in a block of a
+ * struct that has none. The lengths of blocks are integers, or counts if there are no integers. */
+static int envelope_is_empty(const envelope_t *envelope, size_t i)
+{
+    if (envelope->combiner != MPI_COMBINER_STRUCT) {
+        return 0;
+    }
+    if ((size_t)envelope->num_ints > i + 1) {
+        return envelope->ints[i + 1] == 0;
+    }
+#if MPI_VERSION >= 4
+    return ((size_t)envelope->num_counts > i + 1) && (envelope->counts[i + 1] == 0);
+#else
+    return 0;
+#endif
 }
 
 /* Whether a type has no others that it is made of. */
@@ -115,36 +144,48 @@ static int combiner_is_basic(int combiner)
            (combiner == MPI_COMBINER_F90_INTEGER);
 }
 
-/* The one basic type that a type is made of. @a basic_p is null before the first one is found.
- * @return Whether there is no other one. */
+/* Give back a type that was an argument of another one. */
+static void basic_release(MPI_Datatype handle)
+{
+    envelope_t envelope;
+
+    if (envelope_read(handle, &envelope) && !combiner_is_basic(envelope.combiner)) {
+        PMPI_Type_free(&handle);
+    }
+}
+
+/* The one basic type that a type is made of. @a basic_p is null before the first one is found. What
+ * has no data, as a marker of a bound, is of no type. @return Whether there is no other one. */
 static int basic_find(MPI_Datatype handle, unsigned depth, MPI_Datatype *basic_p)
 {
-    envelope_t envelope, of_type;
-    MPI_Datatype *types;
+    envelope_t envelope;
+    MPI_Count size;
     int is_one = 1;
-    size_t i, count;
+    size_t i;
 
-    if ((depth == 0) || !envelope_read(handle, &envelope)) {
+    if ((depth == 0) || (PMPI_Type_size_x(handle, &size) != MPI_SUCCESS) ||
+        !envelope_read(handle, &envelope)) {
         return 0;
+    }
+    if (size == 0) {
+        return 1;
     }
     if (combiner_is_basic(envelope.combiner)) {
         is_one   = (*basic_p == MPI_DATATYPE_NULL) || (*basic_p == handle);
         *basic_p = handle;
         return is_one;
     }
-    count = (size_t)envelope.types;
-    types = calloc(count + 1, sizeof(*types));
-    if ((types == NULL) || !contents_read(handle, &envelope, types)) {
-        free(types);
-        return 0;
-    }
-    for (i = 0; i < count; ++i) {
-        is_one = is_one && basic_find(types[i], depth - 1, basic_p);
-        if (envelope_read(types[i], &of_type) && !combiner_is_basic(of_type.combiner)) {
-            PMPI_Type_free(&types[i]);
+    if (envelope_read_contents(handle, &envelope)) {
+        for (i = 0; i < (size_t)envelope.num_types; ++i) {
+            if (is_one && !envelope_is_empty(&envelope, i)) {
+                is_one = basic_find(envelope.types[i], depth - 1, basic_p);
+            }
+            basic_release(envelope.types[i]);
         }
+    } else {
+        is_one = 0;
     }
-    free(types);
+    envelope_free(&envelope);
     return is_one;
 }
 

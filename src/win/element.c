@@ -50,51 +50,96 @@ static op_kind_t op_kind(MPI_Op op)
                                                                        OP_NONE;
 }
 
-/* Predefined types and how their elements are computed: by size where C or Fortran leave it open. */
+/* A predefined type. The size of integers and reals is left open by C and Fortran: the kind of eight
+ * bytes stands for all of them. */
+typedef struct element_type {
+    MPI_Datatype handle;
+    ri_element_kind_t kind;
+} element_type_t;
+
+/* The kind of numbers of another size, or RI_ELEMENT_OTHER if there is none. */
+static ri_element_kind_t element_of_size(ri_element_kind_t kind, size_t size)
+{
+    switch (kind) {
+    case RI_ELEMENT_I64:
+        return (size == 8) ? RI_ELEMENT_I64 :
+               (size == 4) ? RI_ELEMENT_I32 :
+               (size == 2) ? RI_ELEMENT_I16 :
+               (size == 1) ? RI_ELEMENT_I8 :
+                             RI_ELEMENT_OTHER;
+    case RI_ELEMENT_U64:
+        return (size == 8) ? RI_ELEMENT_U64 :
+               (size == 4) ? RI_ELEMENT_U32 :
+               (size == 2) ? RI_ELEMENT_U16 :
+               (size == 1) ? RI_ELEMENT_U8 :
+                             RI_ELEMENT_OTHER;
+    case RI_ELEMENT_F64:
+        return (size == sizeof(double)) ? RI_ELEMENT_F64 :
+               (size == sizeof(float))  ? RI_ELEMENT_F32 :
+                                          RI_ELEMENT_OTHER;
+    default:
+        return kind;
+    }
+}
+
 static ri_element_kind_t element_kind(MPI_Datatype handle, size_t size)
 {
-    const MPI_Datatype is_signed[] = {
-            MPI_INT,      MPI_LONG,    MPI_SHORT,   MPI_SIGNED_CHAR, MPI_LONG_LONG_INT,
-            MPI_INT8_T,   MPI_INT16_T, MPI_INT32_T, MPI_INT64_T,     MPI_AINT,
-            MPI_OFFSET,   MPI_COUNT,   MPI_INTEGER, MPI_INTEGER1,    MPI_INTEGER2,
-            MPI_INTEGER4, MPI_INTEGER8};
-    const MPI_Datatype is_unsigned[] = {
-            MPI_UNSIGNED,      MPI_UNSIGNED_LONG,      MPI_UNSIGNED_SHORT,
-            MPI_UNSIGNED_CHAR, MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T,
-            MPI_UINT16_T,      MPI_UINT32_T,           MPI_UINT64_T};
-    const MPI_Datatype is_real[]          = {MPI_DOUBLE,           MPI_FLOAT, MPI_REAL,
-                                             MPI_DOUBLE_PRECISION, MPI_REAL4, MPI_REAL8};
-    const ri_element_kind_t of_signed[]   = {[1] = RI_ELEMENT_I8,
-                                             [2] = RI_ELEMENT_I16,
-                                             [4] = RI_ELEMENT_I32,
-                                             [8] = RI_ELEMENT_I64};
-    const ri_element_kind_t of_unsigned[] = {[1] = RI_ELEMENT_U8,
-                                             [2] = RI_ELEMENT_U16,
-                                             [4] = RI_ELEMENT_U32,
-                                             [8] = RI_ELEMENT_U64};
+    const element_type_t types[] = {
+            {MPI_INT, RI_ELEMENT_I64},
+            {MPI_LONG, RI_ELEMENT_I64},
+            {MPI_SHORT, RI_ELEMENT_I64},
+            {MPI_SIGNED_CHAR, RI_ELEMENT_I64},
+            {MPI_LONG_LONG_INT, RI_ELEMENT_I64},
+            {MPI_INT8_T, RI_ELEMENT_I64},
+            {MPI_INT16_T, RI_ELEMENT_I64},
+            {MPI_INT32_T, RI_ELEMENT_I64},
+            {MPI_INT64_T, RI_ELEMENT_I64},
+            {MPI_AINT, RI_ELEMENT_I64},
+            {MPI_OFFSET, RI_ELEMENT_I64},
+            {MPI_COUNT, RI_ELEMENT_I64},
+            {MPI_INTEGER, RI_ELEMENT_I64},
+            {MPI_INTEGER1, RI_ELEMENT_I64},
+            {MPI_INTEGER2, RI_ELEMENT_I64},
+            {MPI_INTEGER4, RI_ELEMENT_I64},
+            {MPI_INTEGER8, RI_ELEMENT_I64},
+            {MPI_UNSIGNED, RI_ELEMENT_U64},
+            {MPI_UNSIGNED_LONG, RI_ELEMENT_U64},
+            {MPI_UNSIGNED_SHORT, RI_ELEMENT_U64},
+            {MPI_UNSIGNED_CHAR, RI_ELEMENT_U64},
+            {MPI_UNSIGNED_LONG_LONG, RI_ELEMENT_U64},
+            {MPI_UINT8_T, RI_ELEMENT_U64},
+            {MPI_UINT16_T, RI_ELEMENT_U64},
+            {MPI_UINT32_T, RI_ELEMENT_U64},
+            {MPI_UINT64_T, RI_ELEMENT_U64},
+            {MPI_DOUBLE, RI_ELEMENT_F64},
+            {MPI_FLOAT, RI_ELEMENT_F64},
+            {MPI_REAL, RI_ELEMENT_F64},
+            {MPI_DOUBLE_PRECISION, RI_ELEMENT_F64},
+            {MPI_REAL4, RI_ELEMENT_F64},
+            {MPI_REAL8, RI_ELEMENT_F64},
+            {MPI_C_FLOAT_COMPLEX, RI_ELEMENT_COMPLEX},
+            {MPI_C_DOUBLE_COMPLEX, RI_ELEMENT_COMPLEX},
+            {MPI_COMPLEX, RI_ELEMENT_COMPLEX},
+            {MPI_DOUBLE_COMPLEX, RI_ELEMENT_COMPLEX},
+            {MPI_C_BOOL, RI_ELEMENT_LOGICAL},
+            {MPI_LOGICAL, RI_ELEMENT_LOGICAL},
+            {MPI_2INT, RI_ELEMENT_PAIR},
+            {MPI_FLOAT_INT, RI_ELEMENT_PAIR},
+            {MPI_DOUBLE_INT, RI_ELEMENT_PAIR},
+            {MPI_LONG_INT, RI_ELEMENT_PAIR},
+            {MPI_SHORT_INT, RI_ELEMENT_PAIR},
+            {MPI_CHAR, RI_ELEMENT_TEXT},
+            {MPI_WCHAR, RI_ELEMENT_TEXT},
+            {MPI_CHARACTER, RI_ELEMENT_TEXT},
+            {MPI_PACKED, RI_ELEMENT_TEXT},
+            {MPI_BYTE, RI_ELEMENT_BYTE},
+    };
     size_t i;
 
-    if ((handle == MPI_DATATYPE_NULL) || (size > 8)) {
-        return RI_ELEMENT_OTHER;
-    }
-    if (handle == MPI_BYTE) {
-        return RI_ELEMENT_BYTE;
-    }
-    for (i = 0; i < sizeof(is_signed) / sizeof(is_signed[0]); ++i) {
-        if (handle == is_signed[i]) {
-            return of_signed[size];
-        }
-    }
-    for (i = 0; i < sizeof(is_unsigned) / sizeof(is_unsigned[0]); ++i) {
-        if (handle == is_unsigned[i]) {
-            return of_unsigned[size];
-        }
-    }
-    for (i = 0; i < sizeof(is_real) / sizeof(is_real[0]); ++i) {
-        if (handle == is_real[i]) {
-            return (size == sizeof(float))  ? RI_ELEMENT_F32 :
-                   (size == sizeof(double)) ? RI_ELEMENT_F64 :
-                                              RI_ELEMENT_OTHER;
+    for (i = 0; i < sizeof(types) / sizeof(types[0]); ++i) {
+        /* An MPI without Fortran has null handles in the place of Fortran's types */
+        if ((handle == types[i].handle) && (handle != MPI_DATATYPE_NULL)) {
+            return element_of_size(types[i].kind, size);
         }
     }
     return RI_ELEMENT_OTHER;
@@ -126,6 +171,18 @@ int ri_element_check(const ri_element_t *element, MPI_Op op)
     switch (element->kind) {
     case RI_ELEMENT_OTHER: /* the MPI knows */
         is_ok = kind != OP_NONE;
+        break;
+    case RI_ELEMENT_COMPLEX:
+        is_ok = (kind == OP_SUM) || (kind == OP_PROD);
+        break;
+    case RI_ELEMENT_LOGICAL:
+        is_ok = kind == OP_LOGICAL;
+        break;
+    case RI_ELEMENT_PAIR:
+        is_ok = kind == OP_LOCATION;
+        break;
+    case RI_ELEMENT_TEXT:
+        is_ok = 0;
         break;
     case RI_ELEMENT_BYTE:
         is_ok = is_bits;
@@ -270,7 +327,7 @@ int ri_element_apply(const ri_element_t *element, MPI_Op op, const void *from, v
     default:
         break;
     }
-    if (!is_done && (element->kind != RI_ELEMENT_OTHER)) {
+    if (!is_done && (element->kind >= RI_ELEMENT_BYTE)) {
         is_done = element_bits(kind, from, to, bytes);
     }
     while (!is_done && (count > 0)) {

@@ -21,8 +21,12 @@
 #define RI_ELEMENT_KIND(_name, _type) RI_ELEMENT_##_name,
 
 typedef enum ri_element_kind {
-    RI_ELEMENT_OTHER, /* by the MPI */
-    RI_ELEMENT_BYTE,  /* bits only */
+    RI_ELEMENT_OTHER, /* by the MPI, as the next three */
+    RI_ELEMENT_COMPLEX,
+    RI_ELEMENT_LOGICAL,
+    RI_ELEMENT_PAIR, /* a value and a place */
+    RI_ELEMENT_TEXT, /* nothing but to replace and to fetch */
+    RI_ELEMENT_BYTE, /* bits only */
     RI_ELEMENT_NUMBERS(RI_ELEMENT_KIND)
 } ri_element_kind_t;
 

@@ -13,7 +13,6 @@
 #define TARGET \
     ((ri_call_target_t){target_rank, target_disp, (MPI_Aint)target_count, \
                         target_datatype})
-#define NO_RESULT ((ri_call_buffer_t){.count = -1})
 
 #define ENTRY_MOVE(_name, _call, _const, _count) \
     RI_ENTRY(_name, \
@@ -42,7 +41,7 @@
               MPI_Win win), \
              (origin_addr, origin_count, origin_datatype, target_rank, target_disp, \
               target_count, target_datatype, op, win), \
-             ri_call_accumulate(window, BUFFER(origin), NO_RESULT, TARGET, op))
+             ri_call_accumulate(window, BUFFER(origin), NULL, TARGET, op))
 
 #define ENTRY_RACCUMULATE(_name, _count) \
     RI_ENTRY(_name, \
@@ -54,7 +53,7 @@
               target_count, target_datatype, op, win, request), \
              ri_call_request( \
                      window, \
-                     ri_call_accumulate(window, BUFFER(origin), NO_RESULT, TARGET, op), \
+                     ri_call_accumulate(window, BUFFER(origin), NULL, TARGET, op), \
                      request))
 
 #define ENTRY_GET_ACCUMULATE(_name, _count) \
@@ -67,7 +66,7 @@
              (origin_addr, origin_count, origin_datatype, result_addr, result_count, \
               result_datatype, target_rank, target_disp, target_count, target_datatype, \
               op, win), \
-             ri_call_accumulate(window, BUFFER(origin), BUFFER(result), TARGET, op))
+             ri_call_accumulate(window, BUFFER(origin), &BUFFER(result), TARGET, op))
 
 #define ENTRY_RGET_ACCUMULATE(_name, _count) \
     RI_ENTRY(_name, \
@@ -80,7 +79,7 @@
               result_datatype, target_rank, target_disp, target_count, target_datatype, \
               op, win, request), \
              ri_call_request(window, \
-                             ri_call_accumulate(window, BUFFER(origin), BUFFER(result), \
+                             ri_call_accumulate(window, BUFFER(origin), &BUFFER(result), \
                                                 TARGET, op), \
                              request))
 
@@ -109,7 +108,7 @@ RI_ENTRY(Fetch_and_op,
           int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win),
          (origin_addr, result_addr, datatype, target_rank, target_disp, op, win),
          ri_call_accumulate(window, (ri_call_buffer_t){origin_addr, 1, datatype},
-                            (ri_call_buffer_t){result_addr, 1, datatype},
+                            &(ri_call_buffer_t){result_addr, 1, datatype},
                             (ri_call_target_t){target_rank, target_disp, 1, datatype},
                             op))
 

@@ -39,9 +39,8 @@ static int entry_has_rank(const ri_window_t *window, int rank, int *error_p)
                                .disp_unit = (MPI_Aint)disp_unit, \
                                .info      = info, \
                                .comm      = comm}; \
-        int error; \
-        if (ri_make(&args, baseptr, win, &error) || (error != MPI_SUCCESS)) { \
-            return error; \
+        if (ri_make(&args, baseptr, win)) { \
+            return MPI_SUCCESS; \
         } \
         return ri_real()->_name(size, disp_unit, info, comm, baseptr, win); \
     }
@@ -71,9 +70,6 @@ int PMPI_Win_free(MPI_Win *win)
 static int entry_shared_query(ri_window_t *window, int rank, MPI_Aint *size,
                               MPI_Aint *disp_unit, void **base_p)
 {
-    if (window->flavor != MPI_WIN_FLAVOR_SHARED) {
-        return ri_window_error(window, MPI_ERR_RMA_FLAVOR);
-    }
     if (rank == MPI_PROC_NULL) {
         for (rank = 0; (rank < window->size) && (window->parts[rank].size == 0); ++rank) {
         }

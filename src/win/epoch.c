@@ -106,7 +106,7 @@ int ri_epoch_post(ri_window_t *window, MPI_Group group, int mode)
         target->is_exposed = 1;
         if (!(mode & MPI_MODE_NOCHECK)) {
             atomic_store_explicit(
-                    &window->parts[ranks[i]].page->cells[window->rank].posted.value,
+                    &window->parts[ranks[i]].page->cells[window->rank].posted,
                     ++target->posted, memory_order_release);
         }
     }
@@ -152,9 +152,8 @@ int ri_epoch_complete(ri_window_t *window)
         target = &window->targets[i];
         if (target->is_started) {
             target->is_started = 0;
-            atomic_store_explicit(
-                    &window->parts[i].page->cells[window->rank].completed.value,
-                    ++target->completed, memory_order_release);
+            atomic_store_explicit(&window->parts[i].page->cells[window->rank].completed,
+                                  ++target->completed, memory_order_release);
         }
     }
     epoch_set_access(window, RI_WINDOW_NONE);
@@ -186,9 +185,7 @@ int ri_epoch_wait(ri_window_t *window)
 
 int ri_epoch_test(ri_window_t *window, int *flag)
 {
-    ri_window_page_t *page       = window->parts[window->rank].page;
-    ri_window_wait_t progress    = {.window = window};
-    const unsigned once_progress = 208; /* looks after which the MPI progresses */
+    ri_window_page_t *page = window->parts[window->rank].page;
     const ri_window_target_t *target;
     int i;
 
@@ -199,12 +196,10 @@ int ri_epoch_test(ri_window_t *window, int *flag)
     for (i = 0; i < window->size; ++i) {
         target = &window->targets[i];
         if (target->is_exposed &&
-            ((int32_t)(atomic_load_explicit(&page->cells[i].completed.value,
+            ((int32_t)(atomic_load_explicit(&page->cells[i].completed,
                                             memory_order_acquire) -
                        (target->waited + 1)) < 0)) {
-            progress.polls = once_progress - 1;
-            ri_window_wait(&progress);
-            return MPI_SUCCESS;
+            return ri_window_pause(&window->test);
         }
     }
     *flag = 1;
@@ -217,35 +212,17 @@ static ri_gate_t *epoch_gate_of_all(const ri_window_t *window)
     return &window->parts[0].page->all;
 }
 
-/* Pass the gate of all, once however many targets this process locks exclusively. It is passed
- * before the target's own, and without waiting in a row if this process has locks already: who waits
- * in front of it may wait for them. */
+/* Pass the gate of all. A process that has locks already does not wait in the row: who waits in front
+ * of it may wait for them. */
 static int epoch_enter_all(ri_window_t *window)
 {
     ri_window_wait_t wait = {.window = window};
     ri_gate_t *gate       = epoch_gate_of_all(window);
-    int error;
 
-    pthread_mutex_lock(&window->exclusive_lock);
-    if (window->num_exclusive > 0) {
-        error = MPI_SUCCESS;
-    } else if (epoch_has_locks(window)) {
-        error = ri_gate_join(gate, RI_GATE_B, ri_window_wait, &wait);
-    } else {
-        error = ri_gate_enter(gate, RI_GATE_B, 0, ri_window_wait, &wait);
+    if (epoch_has_locks(window)) {
+        return ri_gate_join(gate, RI_GATE_B, ri_window_wait, &wait);
     }
-    window->num_exclusive += (error == MPI_SUCCESS);
-    pthread_mutex_unlock(&window->exclusive_lock);
-    return error;
-}
-
-static void epoch_leave_all(ri_window_t *window)
-{
-    pthread_mutex_lock(&window->exclusive_lock);
-    if (--window->num_exclusive == 0) {
-        ri_gate_leave(epoch_gate_of_all(window), RI_GATE_B);
-    }
-    pthread_mutex_unlock(&window->exclusive_lock);
+    return ri_gate_enter(gate, RI_GATE_B, 0, ri_window_wait, &wait);
 }
 
 /* How a lock of one target passes the gate of that target. */
@@ -313,7 +290,7 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
         ri_gate_leave(&window->parts[rank].page->lock, epoch_gate_kind(lock));
     }
     if (lock == RI_WINDOW_EXCLUSIVE) {
-        epoch_leave_all(window);
+        ri_gate_leave(epoch_gate_of_all(window), RI_GATE_B);
     }
     return MPI_SUCCESS;
 }

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The steps: all ranks tell what they ask for, and where they run; rank 0 makes a file for the
- * memory of all; the others map it; all say whether they have. Then the MPI makes its window of the
- * memory of this process. (One of all ranks would take time, and Open MPI's share files whose names
- * may be those of another window that is made at the same time.)
+ * memory of all; the others map it; all say whether they have. Then the MPI makes its window of this
+ * process alone, and all say so. (One of all ranks would take time, and Open MPI's share files whose
+ * names may be those of another window that is made at the same time.)
  */
 #include "make.h"
 #include "real.h"
@@ -14,6 +14,7 @@
 #include "../uct/shm/shared_file.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,6 +26,9 @@
 /* The ranks of a window: a ticket of a gate has 16 bits, and a rank has a cell for each other one. */
 #define MAKE_RANKS_MAX 1024
 
+/* The memory of all ranks: what any machine can map, and a sum of which with pages does not overflow. */
+#define MAKE_SIZE_MAX (INT64_C(1) << 56)
+
 /* What a rank tells all others. */
 typedef struct make_told {
     uint32_t version;
@@ -32,7 +36,8 @@ typedef struct make_told {
     int64_t size;
     int64_t disp_unit;
     ri_host_process_t process;
-    int32_t is_init;  /* by MPI_Init(), and not by a session only */
+    int32_t is_init; /* by MPI_Init(), and not by a session only */
+    int32_t is_known; /* the MPI has the functions of the one that this library was built for */
     int32_t is_apart; /* its memory need not lie behind that of the rank before */
 } make_told_t;
 
@@ -58,6 +63,7 @@ static size_t make_control_size(int ranks)
 /* Why a window is not for this library, or NULL. The same on all ranks. */
 static const char *make_objection(const make_told_t *told, int ranks)
 {
+    int64_t size = 0;
     int i;
 
     if (ranks > MAKE_RANKS_MAX) {
@@ -79,9 +85,15 @@ static const char *make_objection(const make_told_t *told, int ranks)
         if (!told[i].is_init) {
             return "MPI_Init has not been called";
         }
+        if (!told[i].is_known) {
+            return "the library was built for another version of the MPI";
+        }
         if ((told[i].size < 0) || (told[i].disp_unit < 1) ||
             (told[i].disp_unit > INT_MAX)) {
             return "of the arguments";
+        }
+        if (__builtin_add_overflow(size, told[i].size, &size) || (size > MAKE_SIZE_MAX)) {
+            return "it is too large";
         }
     }
     return NULL;
@@ -189,13 +201,14 @@ static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *t
                 .page = (ri_window_page_t *)(map + (size_t)i * make_control_size(ranks)),
                 .process = told[i].process};
     }
+    window->handle    = MPI_WIN_NULL;
     window->group     = MPI_GROUP_NULL;
+    window->test      = (ri_window_wait_t){.window = window};
     window->rank      = rank;
     window->size      = ranks;
     window->flavor    = args->flavor;
     window->model     = MPI_WIN_UNIFIED;
     window->disp_unit = (int)args->disp_unit;
-    pthread_mutex_init(&window->exclusive_lock, NULL);
     free(places);
     return window;
 
@@ -215,7 +228,6 @@ static void make_free_window(ri_window_t *window)
         PMPI_Group_free(&window->group);
     }
     munmap(window->file, window->file_size);
-    pthread_mutex_destroy(&window->exclusive_lock);
     free(window->parts);
     free(window->targets);
     free(window);
@@ -231,9 +243,11 @@ static make_told_t *make_tell(const ri_make_args_t *args, int ranks)
                          .process   = ri_host_process_self(),
                          .is_apart  = make_is_apart(args)};
     make_told_t *told = calloc((size_t)ranks, sizeof(*told));
-    int is_init;
+    int is_init, version, subversion;
 
-    mine.is_init = (PMPI_Initialized(&is_init) == MPI_SUCCESS) && is_init;
+    mine.is_init  = (PMPI_Initialized(&is_init) == MPI_SUCCESS) && is_init;
+    mine.is_known = (PMPI_Get_version(&version, &subversion) == MPI_SUCCESS) &&
+                    ((version >= 4) == (MPI_VERSION >= 4));
     /* Without memory this rank cannot tell, and the others would wait for it */
     if (told == NULL) {
         ri_error("no memory for a window of %d ranks", ranks);
@@ -247,19 +261,86 @@ static make_told_t *make_tell(const ri_make_args_t *args, int ranks)
     return told;
 }
 
-int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p, int *error_p)
+/* A communicator of this process alone whose errors are returned; MPI_COMM_NULL if there is none. It
+ * is made once, and is there to the end. */
+static MPI_Comm make_self(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static int is_made;
+    static MPI_Comm self;
+
+    pthread_mutex_lock(&lock);
+    if (!is_made) {
+        is_made = 1;
+        if ((PMPI_Comm_dup(MPI_COMM_SELF, &self) != MPI_SUCCESS) ||
+            (PMPI_Comm_set_errhandler(self, MPI_ERRORS_RETURN) != MPI_SUCCESS)) {
+            self = MPI_COMM_NULL;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return self;
+}
+
+/* The MPI's window of this process. Open MPI cannot make one of memory that there is with all of its
+ * modules, but it can allocate. @return Whether it is made. */
+static int make_handle(const ri_make_args_t *args, void *base, MPI_Win *handle_p)
+{
+    MPI_Comm self = make_self();
+
+    if (self == MPI_COMM_NULL) {
+        return 0;
+    }
+#ifdef OPEN_MPI
+    return ri_real()->Win_allocate(0, (int)args->disp_unit, args->info, self, &base,
+                                   handle_p) == MPI_SUCCESS;
+#else
+    return PMPI_Win_create(base, args->size, (int)args->disp_unit, args->info, self,
+                           handle_p) == MPI_SUCCESS;
+#endif
+}
+
+/* The rest of what this process has of a window, which has all but a handle. @return Whether all ranks
+ * have done it. */
+static int make_finish(const ri_make_args_t *args, ri_window_t *window)
+{
+    int is_ok, are_ok;
+
+    is_ok = PMPI_Comm_group(args->comm, &window->group) == MPI_SUCCESS;
+    if (is_ok && !make_handle(args, window->parts[window->rank].base, &window->handle)) {
+        window->handle = MPI_WIN_NULL;
+        is_ok          = 0;
+    }
+    is_ok = is_ok && ri_window_add(window);
+    if (PMPI_Allreduce(&is_ok, &are_ok, 1, MPI_INT, MPI_LAND, args->comm) !=
+        MPI_SUCCESS) {
+        are_ok = 0;
+    }
+    if (are_ok) {
+        return 1;
+    }
+    if (is_ok) {
+        ri_window_remove(window);
+    }
+    if (window->handle != MPI_WIN_NULL) {
+        ri_real()->Win_free(&window->handle);
+    }
+    return 0;
+}
+
+int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
 {
     ri_window_t *window = NULL;
     const char *objection;
     make_told_t *told;
     int rank, ranks, is_inter;
 
-    *error_p = MPI_SUCCESS;
-    if ((args->comm == MPI_COMM_NULL) ||
+    /* Of an MPI that the program has loaded later nothing is there but what ri_real() looks for */
+    if ((ri_real()->Win_free == NULL) || (&PMPI_Comm_test_inter == NULL) ||
+        (args->comm == MPI_COMM_NULL) ||
         (PMPI_Comm_test_inter(args->comm, &is_inter) != MPI_SUCCESS) || is_inter ||
         (PMPI_Comm_size(args->comm, &ranks) != MPI_SUCCESS) ||
         (PMPI_Comm_rank(args->comm, &rank) != MPI_SUCCESS)) {
-        return 0; /* the MPI says what is wrong */
+        return 0;
     }
     told = make_tell(args, ranks);
     if (told == NULL) {
@@ -271,23 +352,16 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p, int *e
         objection = (window == NULL) ? "the ranks cannot map memory of each other" : NULL;
     }
     free(told);
+    if ((window != NULL) && !make_finish(args, window)) {
+        make_free_window(window);
+        objection = "the MPI does not make a window of one rank";
+    }
     if (objection != NULL) {
         ri_setting_not_taken(objection, rank == 0);
         return 0;
     }
-    *error_p = PMPI_Comm_group(args->comm, &window->group);
-    if (*error_p == MPI_SUCCESS) {
-        *error_p = PMPI_Win_create(window->parts[rank].base, args->size,
-                                   (int)args->disp_unit, args->info, MPI_COMM_SELF,
-                                   handle_p);
-    }
-    if (*error_p != MPI_SUCCESS) {
-        make_free_window(window);
-        return 0;
-    }
-    window->handle   = *handle_p;
+    *handle_p        = window->handle;
     *(void **)base_p = window->parts[rank].base;
-    ri_window_add(window);
     ri_info("window of %d ranks, %zu bytes: by this library", ranks, window->file_size);
     return 1;
 }
@@ -297,7 +371,7 @@ int ri_make_free(ri_window_t *window, MPI_Win *handle_p)
     int error = ri_window_barrier(window);
 
     if (error != MPI_SUCCESS) {
-        return error;
+        return ri_window_error(window, error);
     }
     ri_window_remove(window);
     /* Its attributes are deleted in there, by functions that may look at the memory */

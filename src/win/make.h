@@ -25,12 +25,13 @@ typedef struct ri_make_args {
  * @param base_p    Set to the memory of this rank.
  * @param handle_p  Set to the window.
  *
- * @return Whether it is made. If not, the MPI is to make it, and *error_p is MPI_SUCCESS; or there
- *         was an error, which the caller returns.
+ * @return Whether it is made, the same on all ranks. If not, the MPI is to make it, or to say what is
+ *         wrong.
  */
-int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p, int *error_p);
+int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p);
 
-/** Free a window, with the MPI's own. Collective. @return An MPI error class. */
+/** Free a window, with the MPI's own. Collective. @return An MPI error class, which the window's error
+ * handler has been called with. */
 int ri_make_free(ri_window_t *window, MPI_Win *handle_p);
 
 #endif

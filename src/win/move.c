@@ -15,14 +15,24 @@
 /* The memory between two layouts. */
 #define MOVE_PIECE 16384
 
+/* One load and one store: others may look at the value all the time */
+#define MOVE_VALUE(_type) \
+    case sizeof(_type): \
+        *(volatile _type *)to = *(const volatile _type *)from; \
+        return;
+
+/* @a size is not 0. */
 static void move_bytes(const void *from, void *to, size_t size)
 {
-    uint64_t value;
-
-    if ((size == sizeof(value)) && ((uintptr_t)to % sizeof(value) == 0)) {
-        memcpy(&value, from, sizeof(value));
-        *(volatile uint64_t *)to = value;
-        return;
+    if (((uintptr_t)from | (uintptr_t)to) % size == 0) {
+        switch (size) {
+            MOVE_VALUE(uint8_t)
+            MOVE_VALUE(uint16_t)
+            MOVE_VALUE(uint32_t)
+            MOVE_VALUE(uint64_t)
+        default:
+            break;
+        }
     }
     memcpy(to, from, size);
 }

@@ -23,8 +23,8 @@ static inline size_t ri_typed_size(const ri_typed_t *typed)
     return (size_t)typed->count * typed->type->size;
 }
 
-/** Copy all of @a from to the start of @a to. A value of up to 8 bytes that is aligned is written at
- * once. @return An MPI error class; MPI_ERR_TRUNCATE if @a to is shorter. */
+/** Copy all of @a from to the start of @a to. A value of 1, 2, 4 or 8 bytes that is
+ * aligned is written at once. @return An MPI error class; MPI_ERR_TRUNCATE if @a to is shorter. */
 int ri_move(const ri_typed_t *from, const ri_typed_t *to);
 
 /** Copy the data of a buffer to @a packed, one byte after the other. @return An MPI error class. */

@@ -27,6 +27,9 @@
 #define REAL_OTHER_SIGN "ompi_mpi_comm_world"
 #endif
 
+/* How the name of a library with handles of the standard begins. */
+#define REAL_ABI "libmpi_abi."
+
 static ri_real_t real_functions;
 static pthread_once_t real_once = PTHREAD_ONCE_INIT;
 
@@ -58,6 +61,16 @@ static void real_look(void)
 /* Before the program calls anything with handles of another type. */
 static void __attribute__((constructor)) real_check(void)
 {
+    void *create = dlsym(RTLD_DEFAULT, "PMPI_Win_create");
+    Dl_info info;
+
+    if ((create != NULL) && dladdr(create, &info) && (info.dli_fname != NULL) &&
+        !strncmp(basename(info.dli_fname), REAL_ABI, strlen(REAL_ABI))) {
+        ri_error(
+                "the library for windows is preloaded, and the program uses the standard "
+                "ABI of MPI 5, for which there is none");
+        _exit(1);
+    }
     if (dlsym(RTLD_DEFAULT, REAL_OTHER_SIGN) != NULL) {
         ri_error("the library for windows of " REAL_NAME
                  " is preloaded, and the program uses " REAL_OTHER

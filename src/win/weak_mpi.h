@@ -14,6 +14,9 @@
 #pragma weak PMPI_Allgather
 #pragma weak PMPI_Allreduce
 #pragma weak PMPI_Bcast
+#pragma weak PMPI_Comm_dup
+#pragma weak PMPI_Comm_set_errhandler
+#pragma weak PMPI_Get_version
 #pragma weak PMPI_Comm_get_attr
 #pragma weak PMPI_Comm_group
 #pragma weak PMPI_Comm_rank
@@ -51,16 +54,27 @@
 
 /* Handles are addresses of objects in Open MPI */
 #ifdef OPEN_MPI
+#pragma weak ompi_mpi_2int
 #pragma weak ompi_mpi_aint
 #pragma weak ompi_mpi_byte
+#pragma weak ompi_mpi_c_bool
+#pragma weak ompi_mpi_c_double_complex
+#pragma weak ompi_mpi_c_float_complex
+#pragma weak ompi_mpi_char
+#pragma weak ompi_mpi_character
 #pragma weak ompi_mpi_comm_null
 #pragma weak ompi_mpi_comm_self
 #pragma weak ompi_mpi_comm_world
 #pragma weak ompi_mpi_count
+#pragma weak ompi_mpi_cplex
 #pragma weak ompi_mpi_datatype_null
+#pragma weak ompi_mpi_dblcplex
 #pragma weak ompi_mpi_dblprec
 #pragma weak ompi_mpi_double
+#pragma weak ompi_mpi_double_int
+#pragma weak ompi_mpi_errors_return
 #pragma weak ompi_mpi_float
+#pragma weak ompi_mpi_float_int
 #pragma weak ompi_mpi_group_null
 #pragma weak ompi_mpi_info_null
 #pragma weak ompi_mpi_int
@@ -73,7 +87,9 @@
 #pragma weak ompi_mpi_integer2
 #pragma weak ompi_mpi_integer4
 #pragma weak ompi_mpi_integer8
+#pragma weak ompi_mpi_logical
 #pragma weak ompi_mpi_long
+#pragma weak ompi_mpi_long_int
 #pragma weak ompi_mpi_long_long_int
 #pragma weak ompi_mpi_offset
 #pragma weak ompi_mpi_op_band
@@ -90,10 +106,12 @@
 #pragma weak ompi_mpi_op_prod
 #pragma weak ompi_mpi_op_replace
 #pragma weak ompi_mpi_op_sum
+#pragma weak ompi_mpi_packed
 #pragma weak ompi_mpi_real
 #pragma weak ompi_mpi_real4
 #pragma weak ompi_mpi_real8
 #pragma weak ompi_mpi_short
+#pragma weak ompi_mpi_short_int
 #pragma weak ompi_mpi_signed_char
 #pragma weak ompi_mpi_uint16_t
 #pragma weak ompi_mpi_uint32_t
@@ -104,6 +122,8 @@
 #pragma weak ompi_mpi_unsigned_long
 #pragma weak ompi_mpi_unsigned_long_long
 #pragma weak ompi_mpi_unsigned_short
+#pragma weak ompi_mpi_wchar
+#pragma weak ompi_mpi_win_null
 #endif
 
 #endif

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The list of windows, which is short and is read without a lock: a window is freed by its program
- * while no thread uses it. Then what a wait does, and the barrier.
+ * The list of windows, which is short and is read without a lock. Then what a wait does, and the
+ * barrier.
  */
 #include "window.h"
 #include "../ucs/log.h"
@@ -13,51 +13,75 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A wait that is over at once needs no more than looking. Then the MPI progresses every so many
- * looks, and the processor is given away a little more seldom, which costs nothing if no one else
- * wants it. */
-#define WAIT_LOOKS    200
-#define WAIT_PROGRESS 16
-#define WAIT_YIELD    64
+/* A wait that is over at once needs no more than looking. Then every so many looks there is a pause.
+ * The processor is given away in each of so many pauses, which costs nothing if no one else wants
+ * it. */
+#define WAIT_LOOKS 200
+#define WAIT_PAUSE 16
+#define WAIT_YIELD 4
 
-/* How often the other ranks are looked for; ns. */
+/* How often it is looked whether the other ranks live; ns. */
 #define WAIT_LIVES UINT64_C(100000000)
 
-static _Atomic(ri_window_t *) windows;
+/* An entry of the list, which is never freed: any thread may be reading it. The window is NULL if the
+ * entry is free. */
+typedef struct window_entry {
+    _Atomic(MPI_Win) handle;
+    _Atomic(ri_window_t *) window;
+    struct window_entry *next;
+} window_entry_t;
+
+static _Atomic(window_entry_t *) windows;
 static pthread_mutex_t windows_lock = PTHREAD_MUTEX_INITIALIZER;
 
 ri_window_t *ri_window_find(MPI_Win handle)
 {
-    ri_window_t *window = atomic_load_explicit(&windows, memory_order_acquire);
+    window_entry_t *entry = atomic_load_explicit(&windows, memory_order_acquire);
 
-    while ((window != NULL) && (window->handle != handle)) {
-        window = window->next;
+    while ((entry != NULL) &&
+           (atomic_load_explicit(&entry->handle, memory_order_acquire) != handle)) {
+        entry = entry->next;
     }
-    return window;
+    return (entry == NULL) ? NULL :
+                             atomic_load_explicit(&entry->window, memory_order_relaxed);
 }
 
-void ri_window_add(ri_window_t *window)
+int ri_window_add(ri_window_t *window)
 {
+    window_entry_t *entry;
+
     pthread_mutex_lock(&windows_lock);
-    window->next = atomic_load_explicit(&windows, memory_order_relaxed);
-    atomic_store_explicit(&windows, window, memory_order_release);
+    entry = atomic_load_explicit(&windows, memory_order_relaxed);
+    while ((entry != NULL) && (entry->window != NULL)) {
+        entry = entry->next;
+    }
+    if (entry == NULL) {
+        entry = calloc(1, sizeof(*entry));
+        if (entry != NULL) {
+            entry->handle = MPI_WIN_NULL;
+            entry->next   = atomic_load_explicit(&windows, memory_order_relaxed);
+            atomic_store_explicit(&windows, entry, memory_order_release);
+        }
+    }
+    if (entry != NULL) {
+        atomic_store_explicit(&entry->window, window, memory_order_relaxed);
+        atomic_store_explicit(&entry->handle, window->handle, memory_order_release);
+    }
     pthread_mutex_unlock(&windows_lock);
+    return entry != NULL;
 }
 
 void ri_window_remove(ri_window_t *window)
 {
-    ri_window_t *before;
+    window_entry_t *entry;
 
     pthread_mutex_lock(&windows_lock);
-    before = atomic_load_explicit(&windows, memory_order_relaxed);
-    if (before == window) {
-        atomic_store_explicit(&windows, window->next, memory_order_release);
-    } else {
-        while (before->next != window) {
-            before = before->next;
-        }
-        before->next = window->next;
+    entry = atomic_load_explicit(&windows, memory_order_relaxed);
+    while (entry->window != window) {
+        entry = entry->next;
     }
+    atomic_store(&entry->handle, MPI_WIN_NULL);
+    atomic_store(&entry->window, NULL);
     pthread_mutex_unlock(&windows_lock);
 }
 
@@ -67,13 +91,14 @@ int ri_window_error(const ri_window_t *window, int error)
     return error;
 }
 
-/* Whether all ranks of a window live. */
-static int window_lives(const ri_window_t *window)
+/* Whether those that are waited for live. */
+static int window_lives(const ri_window_wait_t *wait)
 {
+    const ri_window_t *window = wait->window;
     int i;
 
     for (i = 0; i < window->size; ++i) {
-        if ((i != window->rank) &&
+        if ((i != window->rank) && ((wait->only == 0) || (wait->only == i + 1)) &&
             (ri_host_process_look(&window->parts[i].process) == RI_HOST_GONE)) {
             ri_error("rank %d of a window has ended, and this process waits for it", i);
             return 0;
@@ -98,21 +123,14 @@ static void window_progress(void)
                 MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 }
 
-int ri_window_wait(void *arg)
+int ri_window_pause(ri_window_wait_t *wait)
 {
-    ri_window_wait_t *wait = arg;
     struct timespec now;
     uint64_t ns;
 
-    ri_relax();
-    if (++wait->polls < WAIT_LOOKS) {
-        return 0;
-    }
-    if ((wait->polls % WAIT_PROGRESS) == 0) {
-        window_progress();
-    }
-    if ((wait->polls % WAIT_YIELD) != 0) {
-        return 0;
+    window_progress();
+    if ((++wait->pauses % WAIT_YIELD) != 0) {
+        return MPI_SUCCESS;
     }
     sched_yield();
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -121,21 +139,31 @@ int ri_window_wait(void *arg)
         wait->look_at = ns + WAIT_LIVES;
     } else if (ns >= wait->look_at) {
         wait->look_at = ns + WAIT_LIVES;
-        if (!window_lives(wait->window)) {
+        if (!window_lives(wait)) {
             return MPI_ERR_OTHER;
         }
     }
-    return 0;
+    return MPI_SUCCESS;
 }
 
-int ri_window_wait_word(ri_window_t *window, ri_window_word_t *word, uint32_t value)
+int ri_window_wait(void *arg)
+{
+    ri_window_wait_t *wait = arg;
+
+    ri_relax();
+    if ((++wait->looks < WAIT_LOOKS) || ((wait->looks % WAIT_PAUSE) != 0)) {
+        return MPI_SUCCESS;
+    }
+    return ri_window_pause(wait);
+}
+
+int ri_window_wait_word(ri_window_t *window, _Atomic(uint32_t) *word, uint32_t value)
 {
     ri_window_wait_t wait = {.window = window};
-    int error             = 0;
+    int error             = MPI_SUCCESS;
 
-    while ((error == 0) &&
-           ((int32_t)(atomic_load_explicit(&word->value, memory_order_acquire) - value) <
-            0)) {
+    while ((error == MPI_SUCCESS) &&
+           ((int32_t)(atomic_load_explicit(word, memory_order_acquire) - value) < 0)) {
         error = ri_window_wait(&wait);
     }
     return error;
@@ -155,7 +183,7 @@ int ri_window_barrier(ri_window_t *window)
         atomic_store_explicit(&window->parts[to].page->rounds[round].value, number,
                               memory_order_release);
         error = ri_window_wait_word(
-                window, &window->parts[window->rank].page->rounds[round], number);
+                window, &window->parts[window->rank].page->rounds[round].value, number);
         if (error != 0) {
             return error;
         }

@@ -18,7 +18,6 @@
 #include "../uct/shm/gate.h"
 #include "../uct/shm/host.h"
 
-#include <pthread.h>
 
 /* Locks of accumulates: each guards the elements that begin in every 64th piece of 4 KB. */
 #define RI_WINDOW_STRIPES     64
@@ -36,8 +35,8 @@ typedef struct ri_window_word {
  * It lies in the page of the one that is told. The numbers are never set back, so that nothing has to
  * be cleared between two epochs. */
 typedef struct ri_window_cell {
-    ri_window_word_t posted;
-    ri_window_word_t completed;
+    _Alignas(RI_CACHE_LINE) _Atomic(uint32_t) posted;
+    _Atomic(uint32_t) completed;
 } ri_window_cell_t;
 
 /* The control memory of a rank; a cell for each other rank is behind it. All zero at first. */
@@ -57,6 +56,15 @@ typedef struct ri_window_part {
     ri_window_page_t *page;
     ri_host_process_t process;
 } ri_window_part_t;
+
+/* A wait of a rank for others. Set window, and all else to zero. */
+typedef struct ri_window_wait {
+    struct ri_window *window;
+    int only;         /* the rank that is waited for, and 1; 0: any */
+    unsigned looks;   /* at what is waited for */
+    unsigned pauses;  /* in which the MPI has progressed */
+    uint64_t look_at; /* when it is looked whether they live, in ns */
+} ri_window_wait_t;
 
 /* The access epoch of this process. */
 typedef enum ri_window_access {
@@ -94,34 +102,29 @@ typedef struct ri_window {
     ri_window_part_t *parts;
     _Atomic(int) access;    /* ri_window_access_t */
     _Atomic(int) num_locks; /* targets that are locked, each on its own */
-    int num_exclusive;      /* of them exclusively; exclusive_lock guards it */
-    pthread_mutex_t exclusive_lock;
-    int is_lock_all_free; /* MPI_Win_lock_all() with MPI_MODE_NOCHECK */
-    int is_exposed;       /* between MPI_Win_post() and the end of MPI_Win_wait() */
-    int flavor;           /* the attributes */
+    int is_lock_all_free;   /* MPI_Win_lock_all() with MPI_MODE_NOCHECK */
+    int is_exposed;         /* between MPI_Win_post() and the end of MPI_Win_wait() */
+    int flavor;             /* the attributes */
     int model;
     int disp_unit;
     uint32_t barriers; /* that it has passed */
     ri_window_target_t *targets;
     void *file; /* all memory */
     size_t file_size;
-    struct ri_window *next; /* in the list of windows */
+    ri_window_wait_t test; /* of MPI_Win_test(), from one call to the next one */
 } ri_window_t;
 
-/* A wait of a rank for another one. Set window, and all else to zero. */
-typedef struct ri_window_wait {
-    ri_window_t *window;
-    unsigned polls;
-    uint64_t look_at; /* when the other ranks are looked for next, in ns */
-} ri_window_wait_t;
+/** A pause in a wait: lets the MPI progress, gives the processor away, and looks now and then whether
+ * the ranks live. @return An MPI error class: MPI_ERR_OTHER if one has died. */
+int ri_window_pause(ri_window_wait_t *wait);
 
-/** To be called again and again in a wait: lets the other thread of the core go on, lets the MPI
- * progress, gives the processor away, and looks now and then whether all ranks live. @a arg is a
- * ri_window_wait_t. @return 0, or MPI_ERR_OTHER: a rank of the window has died. */
+/** To be called again and again in a wait, which may be over soon: lets the other thread of the core
+ * go on, and pauses when it was called often. @a arg is a ri_window_wait_t. @return As
+ * ri_window_pause(). */
 int ri_window_wait(void *arg);
 
 /** Wait until @a word, which counts up, is at least @a value. @return An MPI error class. */
-int ri_window_wait_word(ri_window_t *window, ri_window_word_t *word, uint32_t value);
+int ri_window_wait_word(ri_window_t *window, _Atomic(uint32_t) *word, uint32_t value);
 
 /** Wait for all ranks of a window: the memory accesses of each before it are done. @return An MPI
  * error class. */
@@ -133,8 +136,8 @@ int ri_window_error(const ri_window_t *window, int error);
 /** @return The window of a handle, or NULL: it is the MPI's. Any thread may call it. */
 ri_window_t *ri_window_find(MPI_Win handle);
 
-/** Let a window be found, by its handle. */
-void ri_window_add(ri_window_t *window);
+/** Let a window be found, by its handle. @return 0 if there is no memory. */
+int ri_window_add(ri_window_t *window);
 
 /** Let a window not be found any more. */
 void ri_window_remove(ri_window_t *window);

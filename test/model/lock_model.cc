@@ -33,7 +33,6 @@ enum {
 struct rules {
     bool join  = true; /* who has locks does not wait in the row of the window's gate */
     bool alone = true; /* an exclusive lock is alone among its kind */
-    bool once  = true; /* the window's gate is passed once for all exclusive locks */
     bool gate_last = false; /* the gate of the window comes behind that of the rank */
 };
 
@@ -95,11 +94,6 @@ std::string key_of(const state &s)
     return key;
 }
 
-int exclusive_of(const process &p)
-{
-    return (p.held[0] == 'x') + (p.held[1] == 'x');
-}
-
 /* The steps of a call, by what the process holds when it begins. */
 std::vector<step> steps_of(const process &p, const call &c)
 {
@@ -111,11 +105,7 @@ std::vector<step> steps_of(const process &p, const call &c)
         steps.push_back({'e', c.rank, A, false});
         break;
     case 'x':
-        if ((exclusive_of(p) == 0) || !g_rules.once) {
-            bool joins = g_rules.join && has_locks;
-
-            steps.push_back({joins ? 'j' : 'e', ALL, B, false});
-        }
+        steps.push_back({(g_rules.join && has_locks) ? 'j' : 'e', ALL, B, false});
         steps.push_back({'e', c.rank, B, g_rules.alone});
         if (g_rules.gate_last) {
             std::reverse(steps.begin(), steps.end());
@@ -123,7 +113,7 @@ std::vector<step> steps_of(const process &p, const call &c)
         break;
     case 'u':
         steps.push_back({'l', c.rank, (p.held[c.rank] == 'x') ? B : A, false});
-        if ((p.held[c.rank] == 'x') && ((exclusive_of(p) == 1) || !g_rules.once)) {
+        if (p.held[c.rank] == 'x') {
             steps.push_back({'l', ALL, B, false});
         }
         break;
@@ -380,9 +370,6 @@ const mutation mutations[] = {
          []() { g_rules.join = false; }},
         {"alone", "two", "exclusive locks are inside together",
          []() { g_rules.alone = false; }},
-        {"once", "three",
-         "the window's gate is passed again for each exclusive lock, in the row",
-         []() { g_rules.once = g_rules.join = false; }},
         {"gate-last", "four", "the window's gate is passed behind that of the rank",
          []() { g_rules.gate_last = true; }},
 };

@@ -2,12 +2,13 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A gate in shared memory that lets in whoever has come first: users of two kinds, A and B. those of
- * one kind are inside together, those of different kinds never are, and a user may ask to be alone.
- * Nobody overtakes, so nobody starves.
+ * A gate in shared memory that lets in whoever has come first: users of two kinds, A and B. Those of
+ * one kind are inside together, unless each of them asks to be alone. Those of different kinds never
+ * are.
+ * Nobody overtakes, so nobody starves, but for those that join, see below.
  *
- * The lock of one target of a window is a gate of kind A: shared locks are users, an exclusive lock
- * is one that is alone. The gate of a whole window has those who lock all targets as A, and those
+ * The lock of one target of a window is a gate: shared locks are A, and exclusive locks are B, each
+ * of them alone. The gate of a whole window has those who lock all targets as A, and those
  * who have any target to themselves as B: to lock all targets is one step, however many there are.
  *
  * Who holds another lock while it comes to a gate must not wait behind others who wait: one of those
