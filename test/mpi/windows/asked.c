@@ -193,6 +193,73 @@ static void ask_parts(int is_shared)
     }
 }
 
+void check_odd(int is_shared)
+{
+    win_t win  = win_make(MPI_COMM_WORLD, 256, 1, is_shared, 0);
+    int one[2] = {1, 0}, other = (mt_rank + 1) % mt_size;
+    int64_t v[4] = {1, 2, 3, 4}, old = 0, now = 5;
+    MPI_Datatype backwards, absolute, ints;
+    MPI_Aint at[2]              = {0, 8};
+    const MPI_Datatype kinds[2] = {MPI_INT64_T, MPI_DOUBLE};
+
+    mt_stage("odd calls");
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, other, MPI_MODE_NOCHECK, win.win);
+    MPI_Put(NULL, 0, MPI_INT, other, 0, 0, MPI_INT, win.win);
+    /* From the last to the first */
+    MPI_Type_create_hvector(4, 1, -8, MPI_INT64_T, &backwards);
+    MPI_Type_commit(&backwards);
+    MPI_Put(v, 4, MPI_INT64_T, other, 24, 1, backwards, win.win);
+    /* From an address */
+    MPI_Get_address(v, &at[0]);
+    MPI_Type_create_hindexed(1, one, at, MPI_INT64_T, &absolute);
+    MPI_Type_commit(&absolute);
+    MPI_Put(MPI_BOTTOM, 1, absolute, other, 32, 1, MPI_INT64_T, win.win);
+    /* A block without elements is of no type */
+    at[0] = 0;
+    MPI_Type_create_struct(2, one, at, kinds, &ints);
+    MPI_Type_commit(&ints);
+    MPI_Accumulate(v, 1, MPI_INT64_T, other, 32, 1, ints, MPI_SUM, win.win);
+    MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, &old, 1, MPI_INT64_T, other, 32, 1,
+                       MPI_INT64_T, MPI_NO_OP, win.win);
+    MPI_Win_flush(other, win.win);
+    if (old != 2) {
+        mt_fail("a sum of 1 and 1 is %ld", (long)old);
+    }
+    /* What is expected is where the result goes */
+    old = 7;
+    MPI_Compare_and_swap(&now, &old, &old, MPI_INT64_T, other, 32, win.win);
+    MPI_Win_flush(other, win.win);
+    if (old != 2) {
+        mt_fail("a swap has found %ld", (long)old);
+    }
+    MPI_Compare_and_swap(&now, &old, &old, MPI_INT64_T, other, 32, win.win);
+    MPI_Win_flush(other, win.win);
+    MPI_Get(v, 4, MPI_INT64_T, other, 8, 4, MPI_INT64_T, win.win);
+    MPI_Win_unlock(other, win.win);
+    if ((v[0] != 3) || (v[1] != 2) || (v[2] != 1) || (v[3] != 5)) {
+        mt_fail("there is %ld %ld %ld %ld", (long)v[0], (long)v[1], (long)v[2],
+                (long)v[3]);
+    }
+    MPI_Type_free(&backwards);
+    MPI_Type_free(&absolute);
+    MPI_Type_free(&ints);
+#if MPI_VERSION >= 4
+    MPI_Type_vector_c(2, 1, 2, MPI_INT64_T, &ints);
+    MPI_Type_commit(&ints);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, win.win);
+    MPI_Put_c(v, 1, ints, other, 64, 2, MPI_INT64_T, win.win);
+    MPI_Win_flush(other, win.win);
+    MPI_Get(v, 2, MPI_INT64_T, other, 64, 2, MPI_INT64_T, win.win);
+    MPI_Win_unlock_all(win.win);
+    if ((v[0] != 3) || (v[1] != 1)) {
+        mt_fail("by a type with counts there is %ld %ld", (long)v[0], (long)v[1]);
+    }
+    MPI_Type_free(&ints);
+#endif
+    MPI_Barrier(MPI_COMM_WORLD);
+    win_free(&win);
+}
+
 void check_asked(int is_shared)
 {
     for (int is_apart = 0; is_apart < 2; is_apart++) {
@@ -226,29 +293,73 @@ static void expect_error(int error, int expected, const char *what)
 
 void check_errors(int is_shared)
 {
-    win_t win = win_make(MPI_COMM_WORLD, 64, 8, is_shared, 0);
-    int other = (mt_rank + 1) % mt_size;
-    int64_t v = 0;
+    const int one[2]                 = {1, 1};
+    const MPI_Aint places[2]         = {0, 8};
+    const MPI_Datatype both_kinds[2] = {MPI_INT64_T, MPI_DOUBLE};
+    win_t win                        = win_make(MPI_COMM_WORLD, 64, 8, is_shared, 0);
+    int other                        = (mt_rank + 1) % mt_size;
+    int64_t v[2]                     = {0, 0};
+    MPI_Win w                        = win.win;
+    MPI_Datatype mixed;
 
     mt_stage("errors");
-    MPI_Win_set_errhandler(win.win, MPI_ERRORS_RETURN);
-    expect_error(MPI_Put(&v, 1, MPI_INT64_T, other, 0, 1, MPI_INT64_T, win.win),
+    MPI_Win_set_errhandler(w, MPI_ERRORS_RETURN);
+    expect_error(MPI_Put(v, 1, MPI_INT64_T, other, 0, 1, MPI_INT64_T, w),
                  MPI_ERR_RMA_SYNC, "a put outside of an epoch");
-    expect_error(MPI_Win_unlock(other, win.win), MPI_ERR_RMA_SYNC, "unlock without lock");
-    expect_error(MPI_Win_complete(win.win), MPI_ERR_RMA_SYNC, "complete without start");
-    expect_error(MPI_Win_flush(other, win.win), MPI_ERR_RMA_SYNC, "flush without lock");
-    MPI_Win_lock(MPI_LOCK_SHARED, other, 0, win.win);
-    expect_error(MPI_Win_lock(MPI_LOCK_SHARED, other, 0, win.win), MPI_ERR_RMA_SYNC,
+    expect_error(MPI_Win_unlock(other, w), MPI_ERR_RMA_SYNC, "unlock without lock");
+    expect_error(MPI_Win_unlock_all(w), MPI_ERR_RMA_SYNC, "unlock_all without lock_all");
+    expect_error(MPI_Win_complete(w), MPI_ERR_RMA_SYNC, "complete without start");
+    expect_error(MPI_Win_wait(w), MPI_ERR_RMA_SYNC, "wait without post");
+    expect_error(MPI_Win_flush(other, w), MPI_ERR_RMA_SYNC, "flush without lock");
+    expect_error(MPI_Win_lock(-5, other, 0, w), MPI_ERR_LOCKTYPE, "a kind of lock");
+    expect_error(MPI_Win_lock(MPI_LOCK_SHARED, mt_size, 0, w), MPI_ERR_RANK,
+                 "lock of a rank");
+    expect_error(MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, w), MPI_SUCCESS,
+                 "a lock of nobody");
+    expect_error(MPI_Win_unlock(MPI_PROC_NULL, w), MPI_SUCCESS, "an unlock of nobody");
+    MPI_Win_lock(MPI_LOCK_SHARED, other, 0, w);
+    expect_error(MPI_Win_lock(MPI_LOCK_SHARED, other, 0, w), MPI_ERR_RMA_SYNC,
                  "a lock of what is locked");
-    expect_error(MPI_Win_fence(0, win.win), MPI_ERR_RMA_SYNC,
-                 "fence in an epoch of a lock");
-    expect_error(MPI_Put(&v, -1, MPI_INT64_T, other, 0, 1, MPI_INT64_T, win.win),
-                 MPI_ERR_COUNT, "a negative count");
-    expect_error(MPI_Put(&v, 1, MPI_INT64_T, mt_size, 0, 1, MPI_INT64_T, win.win),
-                 MPI_ERR_RANK, "a rank that there is not");
-    expect_error(MPI_Put(&v, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, win.win),
+    expect_error(MPI_Win_lock_all(0, w), MPI_ERR_RMA_SYNC,
+                 "lock_all in an epoch of a lock");
+    expect_error(MPI_Win_fence(0, w), MPI_ERR_RMA_SYNC, "fence in an epoch of a lock");
+    expect_error(MPI_Win_start(MPI_GROUP_EMPTY, 0, w), MPI_ERR_RMA_SYNC,
+                 "start in an epoch of a lock");
+    expect_error(MPI_Win_free(&w), MPI_ERR_RMA_SYNC, "free in an epoch of a lock");
+    expect_error(MPI_Put(v, -1, MPI_INT64_T, other, 0, 1, MPI_INT64_T, w), MPI_ERR_COUNT,
+                 "a negative count");
+    expect_error(MPI_Get_accumulate(v, 1, MPI_INT64_T, v + 1, -1, MPI_INT64_T, other, 0,
+                                    1, MPI_INT64_T, MPI_SUM, w),
+                 MPI_ERR_COUNT, "a negative count of a result");
+    expect_error(MPI_Put(v, 1, MPI_INT64_T, mt_size, 0, 1, MPI_INT64_T, w), MPI_ERR_RANK,
+                 "a rank that there is not");
+    expect_error(MPI_Put(v, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, w),
                  MPI_SUCCESS, "a put to nobody");
-    MPI_Win_unlock(other, win.win);
+    expect_error(MPI_Put(v, 1, MPI_INT64_T, other, -1, 1, MPI_INT64_T, w), MPI_ERR_DISP,
+                 "a negative displacement");
+    expect_error(MPI_Put(v, 2, MPI_INT64_T, other, 7, 2, MPI_INT64_T, w),
+                 MPI_ERR_RMA_RANGE, "a put behind the end");
+    expect_error(MPI_Put(v, 1, MPI_INT64_T, other, (MPI_Aint)1 << 61, 1, MPI_INT64_T, w),
+                 MPI_ERR_RMA_RANGE, "a displacement that overflows");
+    expect_error(MPI_Put(v, 1, MPI_DATATYPE_NULL, other, 0, 1, MPI_INT64_T, w),
+                 MPI_ERR_TYPE, "no type");
+    expect_error(MPI_Put(v, 2, MPI_INT64_T, other, 0, 1, MPI_INT64_T, w),
+                 MPI_ERR_TRUNCATE, "more than there is room for");
+    expect_error(MPI_Accumulate(v, 1, MPI_DOUBLE, other, 0, 1, MPI_DOUBLE, MPI_BAND, w),
+                 MPI_ERR_OP, "bits of a real");
+    expect_error(MPI_Accumulate(v, 8, MPI_CHAR, other, 0, 8, MPI_CHAR, MPI_SUM, w),
+                 MPI_ERR_OP, "a sum of text");
+    MPI_Type_create_struct(2, one, places, both_kinds, &mixed);
+    MPI_Type_commit(&mixed);
+    expect_error(MPI_Accumulate(v, 1, mixed, other, 0, 1, mixed, MPI_SUM, w),
+                 MPI_ERR_TYPE, "an accumulate of several types");
+    MPI_Type_free(&mixed);
+    MPI_Win_unlock(other, w);
+    MPI_Win_fence(0, w);
+    MPI_Put(v, 1, MPI_INT64_T, other, 0, 1, MPI_INT64_T, w);
+    expect_error(MPI_Win_lock(MPI_LOCK_SHARED, other, 0, w), MPI_ERR_RMA_SYNC,
+                 "a lock in an epoch of a fence");
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, w);
     MPI_Barrier(MPI_COMM_WORLD);
     win_free(&win);
 }
@@ -282,6 +393,11 @@ int check_killed(int is_shared, long how)
     } else if (how == 3) {
         MPI_Win_post(group, 0, win.win);
         error = MPI_Win_wait(win.win);
+    } else if (how == 5) {
+        MPI_Win_post(group, 0, win.win);
+        for (flag = 0; !flag && (error == MPI_SUCCESS);) {
+            error = MPI_Win_test(win.win, &flag);
+        }
     } else {
         error = MPI_Win_fence(0, win.win);
     }

@@ -83,6 +83,31 @@ static void put_value(void *at, MPI_Datatype type, long value)
     mt_fail("no such type");
 }
 
+/* What was there before one's own sum: nothing, or sums of others. */
+static void check_fetched(const char *old, int size, MPI_Datatype type, long round)
+{
+    char *value = mt_alloc(8);
+    int is_there;
+
+    for (int i = 0; i < COUNT; i++) {
+        is_there = 0;
+        for (int others = 0; !is_there && (others < (1 << mt_size)); others++) {
+            long sum = 0;
+
+            for (int r = 0; r < mt_size; r++) {
+                sum += ((others >> r) & 1) ? value_of(r, i, round) : 0;
+            }
+            put_value(value, type, sum);
+            is_there = !((others >> mt_rank) & 1) &&
+                       !memcmp(value, old + (size_t)i * (size_t)size, (size_t)size);
+        }
+        if (!is_there) {
+            mt_fail("element %d of %d bytes was never there", i, size);
+        }
+    }
+    free(value);
+}
+
 /* All ranks combine with the elements of the last rank, in one call or element by element. */
 static void accumulate_all(const win_t *win, MPI_Op op, MPI_Datatype type, long round)
 {
@@ -111,6 +136,10 @@ static void accumulate_all(const win_t *win, MPI_Op op, MPI_Datatype type, long 
     } else if (round % 3 == 1) {
         MPI_Get_accumulate(mine, COUNT, type, old, COUNT, type, target, 0, COUNT, type,
                            op, win->win);
+        MPI_Win_flush(target, win->win);
+        if (op == MPI_SUM) {
+            check_fetched(old, size, type, round);
+        }
     } else {
         for (int i = 0; i < COUNT; i += 7) {
             at = (COUNT - i < 7) ? COUNT - i : 7;
@@ -158,9 +187,23 @@ static void accumulate_pairs(const win_t *win, long round)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win->win);
-    MPI_Accumulate(mine, MT_LEN(mine), MPI_DOUBLE_INT, target, 0, MT_LEN(mine),
-                   MPI_DOUBLE_INT, MPI_MAXLOC, win->win);
+    if (round % 2) {
+        MPI_Get_accumulate(mine, MT_LEN(mine), MPI_DOUBLE_INT, now, MT_LEN(now),
+                           MPI_DOUBLE_INT, target, 0, MT_LEN(mine), MPI_DOUBLE_INT,
+                           MPI_MAXLOC, win->win);
+    } else {
+        MPI_Accumulate(mine, MT_LEN(mine), MPI_DOUBLE_INT, target, 0, MT_LEN(mine),
+                       MPI_DOUBLE_INT, MPI_MAXLOC, win->win);
+    }
     MPI_Win_unlock(target, win->win);
+    for (int i = 0; (round % 2) && (i < MT_LEN(now)); i++) {
+        int who = now[i].rank;
+
+        if ((who < 0) || (who >= mt_size) || (who == mt_rank && mt_rank != target) ||
+            (now[i].value != ((who == target) ? -1 : (double)value_of(who, i, round)))) {
+            mt_fail("pair %d was %g of rank %d before", i, now[i].value, who);
+        }
+    }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win->win);
     MPI_Get(now, MT_LEN(now), MPI_DOUBLE_INT, target, 0, MT_LEN(now), MPI_DOUBLE_INT,

@@ -47,11 +47,18 @@ void check_fence(int is_shared, long rounds, uint64_t key);
 /* Attributes, names, memory of other ranks, windows that overlap in time. */
 void check_asked(int is_shared);
 
+/* Calls with odd arguments that are right. */
+void check_odd(int is_shared);
+
 /* Wrong calls end in the error that MPI has for them. */
 void check_errors(int is_shared);
 
+/* Threads that make, use and free windows of their own beside each other, and threads that lock ranks
+ * of one window. Skips the program if the MPI has no threads. */
+void check_threads(int is_shared, long rounds);
+
 /* The last rank is killed, and the others wait for it: 1 in a lock, 2 in start, 3 in wait, 4 in a
- * fence. The wait has to end in an error. It ends the process without MPI_Finalize, which would wait
+ * fence, 5 in test. The wait has to end in an error. It ends the process without MPI_Finalize, which would wait
  * as well. */
 int check_killed(int is_shared, long how) __attribute__((noreturn));
 
