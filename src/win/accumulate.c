@@ -281,8 +281,8 @@ int ri_accumulate_compare_and_swap(ri_window_t *window, int rank,
     int is_equal;
 
     stripes_lock(window, part->page, stripes);
-    is_equal = !memcmp(to, compare,
-                       element->size); /* which may be where the result goes */
+    /* The result may go to where the expected bytes are */
+    is_equal = !memcmp(to, compare, element->size);
     memcpy(result, to, element->size);
     if (is_equal) {
         memcpy(to, value, element->size);

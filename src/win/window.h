@@ -18,7 +18,6 @@
 #include "../uct/shm/gate.h"
 #include "../uct/shm/host.h"
 
-
 /* Locks of accumulates: each guards the elements that begin in every 64th piece of 4 KB. */
 #define RI_WINDOW_STRIPES     64
 #define RI_WINDOW_STRIPE_SIZE 4096
