@@ -42,24 +42,25 @@ static void stripe_lock(ri_window_t *window, ri_window_word_t *stripe)
     }
 }
 
-static void stripes_lock(ri_window_t *window, ri_window_page_t *page, stripes_t stripes)
+static void stripes_lock(ri_window_t *window, ri_window_control_t *control,
+                         stripes_t stripes)
 {
     int i;
 
     while (stripes != 0) {
         i = __builtin_ctzll(stripes);
-        stripe_lock(window, &page->stripes[i]);
+        stripe_lock(window, &control->stripes[i]);
         stripes &= stripes - 1;
     }
 }
 
-static void stripes_unlock(ri_window_page_t *page, stripes_t stripes)
+static void stripes_unlock(ri_window_control_t *control, stripes_t stripes)
 {
     int i;
 
     while (stripes != 0) {
         i = __builtin_ctzll(stripes);
-        atomic_store_explicit(&page->stripes[i].value, 0, memory_order_release);
+        atomic_store_explicit(&control->stripes[i].value, 0, memory_order_release);
         stripes &= stripes - 1;
     }
 }
@@ -100,7 +101,7 @@ static int accumulate_run(ri_window_t *window, const ri_window_part_t *part,
         room   = RI_WINDOW_STRIPE_SIZE - offset % RI_WINDOW_STRIPE_SIZE;
         now = ri_min(bytes, (room + element->size - 1) / element->size * element->size);
         stripes = stripes_between(offset, offset + now - 1);
-        stripes_lock(window, part->page, stripes);
+        stripes_lock(window, part->control, stripes);
         if (result != NULL) {
             memcpy(result, to, now);
             result += now;
@@ -109,7 +110,7 @@ static int accumulate_run(ri_window_t *window, const ri_window_part_t *part,
             error = ri_element_apply(element, op, from, to, now / element->size);
             from += now;
         }
-        stripes_unlock(part->page, stripes);
+        stripes_unlock(part->control, stripes);
         to += now;
         bytes -= now;
     }
@@ -196,7 +197,7 @@ static int accumulate_any(ri_window_t *window, const ri_window_part_t *part,
         ri_datatype_bounds(target->type, target->count, &lo, &hi)) {
         offset  = (size_t)((char *)target->buffer - part->base);
         stripes = stripes_between(offset + (size_t)lo, offset + (size_t)hi - 1);
-        stripes_lock(window, part->page, stripes);
+        stripes_lock(window, part->control, stripes);
         error = ri_move_pack(target, packed);
         if ((error == MPI_SUCCESS) && (result != NULL)) {
             memcpy(old, packed, size);
@@ -206,7 +207,7 @@ static int accumulate_any(ri_window_t *window, const ri_window_part_t *part,
         } else if ((error == MPI_SUCCESS) && (op != MPI_NO_OP)) {
             error = accumulate_array(from, target, op, packed);
         }
-        stripes_unlock(part->page, stripes);
+        stripes_unlock(part->control, stripes);
         if ((error == MPI_SUCCESS) && (result != NULL)) {
             memcpy(result, old, size);
         }
@@ -280,13 +281,13 @@ int ri_accumulate_compare_and_swap(ri_window_t *window, int rank,
     stripes_t stripes            = stripes_between(offset, offset + element->size - 1);
     int is_equal;
 
-    stripes_lock(window, part->page, stripes);
+    stripes_lock(window, part->control, stripes);
     /* The result may go to where the expected bytes are */
     is_equal = !memcmp(to, compare, element->size);
     memcpy(result, to, element->size);
     if (is_equal) {
         memcpy(to, value, element->size);
     }
-    stripes_unlock(part->page, stripes);
+    stripes_unlock(part->control, stripes);
     return MPI_SUCCESS;
 }

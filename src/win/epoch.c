@@ -106,7 +106,7 @@ int ri_epoch_post(ri_window_t *window, MPI_Group group, int mode)
         target->is_exposed = 1;
         if (!(mode & MPI_MODE_NOCHECK)) {
             atomic_store_explicit(
-                    &window->parts[ranks[i]].page->cells[window->rank].posted,
+                    &window->parts[ranks[i]].control->cells[window->rank].posted,
                     ++target->posted, memory_order_release);
         }
     }
@@ -116,7 +116,7 @@ int ri_epoch_post(ri_window_t *window, MPI_Group group, int mode)
 
 int ri_epoch_start(ri_window_t *window, MPI_Group group, int mode)
 {
-    ri_window_page_t *page = window->parts[window->rank].page;
+    ri_window_control_t *control = window->parts[window->rank].control;
     int *ranks, count = 0, i, error;
     ri_window_target_t *target;
 
@@ -132,7 +132,7 @@ int ri_epoch_start(ri_window_t *window, MPI_Group group, int mode)
         target             = &window->targets[ranks[i]];
         target->is_started = 1;
         if (!(mode & MPI_MODE_NOCHECK) && (error == MPI_SUCCESS)) {
-            error = ri_window_wait_word(window, &page->cells[ranks[i]].posted,
+            error = ri_window_wait_word(window, &control->cells[ranks[i]].posted,
                                         ++target->started);
         }
     }
@@ -152,8 +152,9 @@ int ri_epoch_complete(ri_window_t *window)
         target = &window->targets[i];
         if (target->is_started) {
             target->is_started = 0;
-            atomic_store_explicit(&window->parts[i].page->cells[window->rank].completed,
-                                  ++target->completed, memory_order_release);
+            atomic_store_explicit(
+                    &window->parts[i].control->cells[window->rank].completed,
+                    ++target->completed, memory_order_release);
         }
     }
     epoch_set_access(window, RI_WINDOW_NONE);
@@ -162,8 +163,8 @@ int ri_epoch_complete(ri_window_t *window)
 
 int ri_epoch_wait(ri_window_t *window)
 {
-    ri_window_page_t *page = window->parts[window->rank].page;
-    int error              = MPI_SUCCESS;
+    ri_window_control_t *control = window->parts[window->rank].control;
+    int error                    = MPI_SUCCESS;
     ri_window_target_t *target;
     int i;
 
@@ -173,7 +174,7 @@ int ri_epoch_wait(ri_window_t *window)
     for (i = 0; (i < window->size) && (error == MPI_SUCCESS); ++i) {
         target = &window->targets[i];
         if (target->is_exposed) {
-            error              = ri_window_wait_word(window, &page->cells[i].completed,
+            error              = ri_window_wait_word(window, &control->cells[i].completed,
                                                      target->waited + 1);
             target->is_exposed = 0;
             ++target->waited;
@@ -185,7 +186,7 @@ int ri_epoch_wait(ri_window_t *window)
 
 int ri_epoch_test(ri_window_t *window, int *flag)
 {
-    ri_window_page_t *page = window->parts[window->rank].page;
+    ri_window_control_t *control = window->parts[window->rank].control;
     const ri_window_target_t *target;
     int i;
 
@@ -196,7 +197,7 @@ int ri_epoch_test(ri_window_t *window, int *flag)
     for (i = 0; i < window->size; ++i) {
         target = &window->targets[i];
         if (target->is_exposed &&
-            ((int32_t)(atomic_load_explicit(&page->cells[i].completed,
+            ((int32_t)(atomic_load_explicit(&control->cells[i].completed,
                                             memory_order_acquire) -
                        (target->waited + 1)) < 0)) {
             return ri_window_pause(&window->test);
@@ -209,7 +210,7 @@ int ri_epoch_test(ri_window_t *window, int *flag)
 /* The gate that keeps MPI_Win_lock_all() and exclusive locks apart. */
 static ri_gate_t *epoch_gate_of_all(const ri_window_t *window)
 {
-    return &window->parts[0].page->all;
+    return &window->parts[0].control->all;
 }
 
 /* Pass the gate of all. A process that has locks already does not wait in the row: who waits in front
@@ -244,7 +245,7 @@ static int epoch_enter(ri_window_t *window, ri_window_lock_t lock, int rank)
         error = epoch_enter_all(window);
     }
     if (error == MPI_SUCCESS) {
-        error = ri_gate_enter(&window->parts[rank].page->lock, epoch_gate_kind(lock),
+        error = ri_gate_enter(&window->parts[rank].control->lock, epoch_gate_kind(lock),
                               lock == RI_WINDOW_EXCLUSIVE, ri_window_wait, &wait);
     }
     return error;
@@ -287,7 +288,7 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
     atomic_store_explicit(&target->lock, RI_WINDOW_UNLOCKED, memory_order_relaxed);
     atomic_fetch_sub(&window->num_locks, 1);
     if (lock != RI_WINDOW_NOCHECK) {
-        ri_gate_leave(&window->parts[rank].page->lock, epoch_gate_kind(lock));
+        ri_gate_leave(&window->parts[rank].control->lock, epoch_gate_kind(lock));
     }
     if (lock == RI_WINDOW_EXCLUSIVE) {
         ri_gate_leave(epoch_gate_of_all(window), RI_GATE_B);
@@ -303,8 +304,8 @@ int ri_epoch_lock_all(ri_window_t *window, int mode)
     if (!epoch_may_begin(window)) {
         return MPI_ERR_RMA_SYNC;
     }
-    window->is_lock_all_free = (mode & MPI_MODE_NOCHECK) != 0;
-    if (!window->is_lock_all_free) {
+    window->is_lock_all_nocheck = (mode & MPI_MODE_NOCHECK) != 0;
+    if (!window->is_lock_all_nocheck) {
         error = ri_gate_enter(epoch_gate_of_all(window), RI_GATE_A, 0, ri_window_wait,
                               &wait);
     }
@@ -320,7 +321,7 @@ int ri_epoch_unlock_all(ri_window_t *window)
         return MPI_ERR_RMA_SYNC;
     }
     epoch_set_access(window, RI_WINDOW_NONE);
-    if (!window->is_lock_all_free) {
+    if (!window->is_lock_all_nocheck) {
         ri_gate_leave(epoch_gate_of_all(window), RI_GATE_A);
     }
     return MPI_SUCCESS;

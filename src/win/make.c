@@ -23,7 +23,7 @@
 /* Changed with the form of what is told and of what is shared. */
 #define MAKE_VERSION 1
 
-/* The ranks of a window: a ticket of a gate has 16 bits, and a rank has a cell for each other one. */
+/* The ranks of a window: each has a cell for each other one, which are 64 MB together then. */
 #define MAKE_RANKS_MAX 1024
 
 /* The memory of all ranks: what any machine can map, and a sum of which with pages does not overflow. */
@@ -56,7 +56,7 @@ static size_t make_pages(size_t size)
 
 static size_t make_control_size(int ranks)
 {
-    return RI_CACHE_LINES(sizeof(ri_window_page_t) +
+    return RI_CACHE_LINES(sizeof(ri_window_control_t) +
                           (size_t)ranks * sizeof(ri_window_cell_t));
 }
 
@@ -76,6 +76,9 @@ static const char *make_objection(const make_told_t *told, int ranks)
         if (told[i].setting == RI_SETTING_NO) {
             return "UCXRI_WIN=n";
         }
+        if (told[i].setting == RI_SETTING_OFF) {
+            return "UCX_RNDV_SCHEME is not recv_init";
+        }
         if (told[i].process.host == 0) {
             return "/proc cannot be read";
         }
@@ -83,14 +86,14 @@ static const char *make_objection(const make_told_t *told, int ranks)
             return "the ranks are not on one host";
         }
         if (!told[i].is_init) {
-            return "MPI_Init has not been called";
+            return "there is no MPI_COMM_WORLD";
         }
         if (!told[i].is_known) {
             return "the library was built for another version of the MPI";
         }
         if ((told[i].size < 0) || (told[i].disp_unit < 1) ||
             (told[i].disp_unit > INT_MAX)) {
-            return "of the arguments";
+            return "an argument is wrong";
         }
         if (__builtin_add_overflow(size, told[i].size, &size) || (size > MAKE_SIZE_MAX)) {
             return "it is too large";
@@ -198,8 +201,9 @@ static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *t
                 .base      = map + places[i],
                 .size      = (MPI_Aint)told[i].size,
                 .disp_unit = (MPI_Aint)told[i].disp_unit,
-                .page = (ri_window_page_t *)(map + (size_t)i * make_control_size(ranks)),
-                .process = told[i].process};
+                .control   = (ri_window_control_t *)(map +
+                                                   (size_t)i * make_control_size(ranks)),
+                .process   = told[i].process};
     }
     window->handle    = MPI_WIN_NULL;
     window->group     = MPI_GROUP_NULL;
@@ -243,9 +247,10 @@ static make_told_t *make_tell(const ri_make_args_t *args, int ranks)
                          .process   = ri_host_process_self(),
                          .is_apart  = make_is_apart(args)};
     make_told_t *told = calloc((size_t)ranks, sizeof(*told));
-    int is_init, version, subversion;
+    int is_init, is_over, version, subversion;
 
-    mine.is_init  = (PMPI_Initialized(&is_init) == MPI_SUCCESS) && is_init;
+    mine.is_init = (PMPI_Initialized(&is_init) == MPI_SUCCESS) && is_init &&
+                   (PMPI_Finalized(&is_over) == MPI_SUCCESS) && !is_over;
     mine.is_known = (PMPI_Get_version(&version, &subversion) == MPI_SUCCESS) &&
                     ((version >= 4) == (MPI_VERSION >= 4));
     /* Without memory this rank cannot tell, and the others would wait for it */
@@ -281,8 +286,9 @@ static MPI_Comm make_self(void)
     return self;
 }
 
-/* The MPI's window of this process. Open MPI cannot make one of memory that there is with all of its
- * modules, but it can allocate. @return Whether it is made. */
+/* The MPI's window of this process. It is of the memory, so that Fortran's functions that do not call
+ * those of C find the attributes in it. Some modules of Open MPI refuse MPI_Win_create() on one
+ * process; all have MPI_Win_allocate(). @return Whether it is made. */
 static int make_handle(const ri_make_args_t *args, void *base, MPI_Win *handle_p)
 {
     MPI_Comm self = make_self();
@@ -290,13 +296,10 @@ static int make_handle(const ri_make_args_t *args, void *base, MPI_Win *handle_p
     if (self == MPI_COMM_NULL) {
         return 0;
     }
-#ifdef OPEN_MPI
-    return ri_real()->Win_allocate(0, (int)args->disp_unit, args->info, self, &base,
-                                   handle_p) == MPI_SUCCESS;
-#else
-    return PMPI_Win_create(base, args->size, (int)args->disp_unit, args->info, self,
-                           handle_p) == MPI_SUCCESS;
-#endif
+    return (PMPI_Win_create(base, args->size, (int)args->disp_unit, args->info, self,
+                            handle_p) == MPI_SUCCESS) ||
+           (ri_real()->Win_allocate(0, (int)args->disp_unit, args->info, self, &base,
+                                    handle_p) == MPI_SUCCESS);
 }
 
 /* The rest of what this process has of a window, which has all but a handle. @return Whether all ranks
@@ -334,9 +337,12 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
     make_told_t *told;
     int rank, ranks, is_inter;
 
-    /* Of an MPI that the program has loaded later nothing is there but what ri_real() looks for */
-    if ((ri_real()->Win_free == NULL) || (&PMPI_Comm_test_inter == NULL) ||
-        (args->comm == MPI_COMM_NULL) ||
+    /* Nothing is there then but what ri_real() looks for */
+    if ((ri_real()->Win_free == NULL) || (&PMPI_Comm_test_inter == NULL)) {
+        ri_setting_tell_left("the program has loaded its MPI later", 1);
+        return 0;
+    }
+    if ((args->comm == MPI_COMM_NULL) ||
         (PMPI_Comm_test_inter(args->comm, &is_inter) != MPI_SUCCESS) || is_inter ||
         (PMPI_Comm_size(args->comm, &ranks) != MPI_SUCCESS) ||
         (PMPI_Comm_rank(args->comm, &rank) != MPI_SUCCESS)) {
@@ -349,7 +355,8 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
     objection = make_objection(told, ranks);
     if (objection == NULL) {
         window    = make_window(args, told, rank, ranks);
-        objection = (window == NULL) ? "the ranks cannot map memory of each other" : NULL;
+        objection = (window == NULL) ? "there is no memory, or the ranks cannot map it" :
+                                       NULL;
     }
     free(told);
     if ((window != NULL) && !make_finish(args, window)) {
@@ -357,7 +364,7 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
         objection = "the MPI does not make a window of one rank";
     }
     if (objection != NULL) {
-        ri_setting_not_taken(objection, rank == 0);
+        ri_setting_tell_left(objection, rank == 0);
         return 0;
     }
     *handle_p        = window->handle;
@@ -376,6 +383,10 @@ int ri_make_free(ri_window_t *window, MPI_Win *handle_p)
     ri_window_remove(window);
     /* Its attributes are deleted in there, by functions that may look at the memory */
     error = ri_real()->Win_free(handle_p);
+    if (error != MPI_SUCCESS) { /* such a function has failed, and the window stays */
+        ri_window_add(window);
+        return error;
+    }
     make_free_window(window);
-    return error;
+    return MPI_SUCCESS;
 }

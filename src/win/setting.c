@@ -3,14 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "setting.h"
+#include "../ucp/core/switch.h"
 #include "../ucs/log.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
 
 static ri_setting_t setting;
-static pthread_once_t setting_once = PTHREAD_ONCE_INIT;
 
 static void setting_read_level(void)
 {
@@ -26,7 +25,17 @@ static void setting_read_level(void)
     }
 }
 
-static void setting_read(void)
+/* What auto means: windows are a part of what the one switch of libucxri.so switches on. */
+static ri_setting_t setting_auto(void)
+{
+    const char *value = getenv(RI_SWITCH_PREFIXED);
+
+    value = (value == NULL) ? getenv(RI_SWITCH_VARIABLE) : value;
+    return ri_switch_is_on(value) ? RI_SETTING_AUTO : RI_SETTING_OFF;
+}
+
+/* Before UCX and others read the variables, and may change them. */
+static void __attribute__((constructor)) setting_read(void)
 {
     static const char *const yes[] = {"y", "yes", "on", "1", "true"};
     static const char *const no[]  = {"n", "no", "off", "0", "false"};
@@ -34,7 +43,7 @@ static void setting_read(void)
     unsigned i;
 
     setting_read_level();
-    setting = RI_SETTING_AUTO;
+    setting = setting_auto();
     if ((value == NULL) || !strcasecmp(value, "auto")) {
         return;
     }
@@ -53,11 +62,10 @@ static void setting_read(void)
 
 ri_setting_t ri_setting(void)
 {
-    pthread_once(&setting_once, setting_read);
     return setting;
 }
 
-void ri_setting_not_taken(const char *why, int is_first)
+void ri_setting_tell_left(const char *why, int is_first)
 {
     if (is_first && (ri_setting() == RI_SETTING_YES)) {
         ri_warn("a window is left to the MPI: %s", why);

@@ -9,15 +9,16 @@
 
 typedef enum ri_setting {
     RI_SETTING_NO,
+    RI_SETTING_OFF, /* auto, and UCX_RNDV_SCHEME does not switch libucxri.so on */
     RI_SETTING_YES, /* and a window that is not taken over is warned of */
     RI_SETTING_AUTO
 } ri_setting_t;
 
-/** @return The value of UCXRI_WIN. It is read once. Any thread may call it. */
+/** @return What UCXRI_WIN says. It is read once, when the library is loaded. */
 ri_setting_t ri_setting(void);
 
 /** Say that a window was left to the MPI: at level info, and as a warning if the user has asked for
  * windows of this library. @a is_first: this rank speaks for the others. */
-void ri_setting_not_taken(const char *why, int is_first);
+void ri_setting_tell_left(const char *why, int is_first);
 
 #endif

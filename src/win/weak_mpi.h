@@ -16,6 +16,7 @@
 #pragma weak PMPI_Bcast
 #pragma weak PMPI_Comm_dup
 #pragma weak PMPI_Comm_set_errhandler
+#pragma weak PMPI_Finalized
 #pragma weak PMPI_Get_version
 #pragma weak PMPI_Comm_get_attr
 #pragma weak PMPI_Comm_group

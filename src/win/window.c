@@ -14,8 +14,7 @@
 #include <time.h>
 
 /* A wait that is over at once needs no more than looking. Then every so many looks there is a pause.
- * The processor is given away in each of so many pauses, which costs nothing if no one else wants
- * it. */
+ * The processor is given away in every fourth pause, which costs nothing if no one else wants it. */
 #define WAIT_LOOKS 200
 #define WAIT_PAUSE 16
 #define WAIT_YIELD 4
@@ -180,10 +179,11 @@ int ri_window_barrier(ri_window_t *window)
 
     for (distance = 1, round = 0; distance < size; distance *= 2, ++round) {
         to = (window->rank + distance) % size;
-        atomic_store_explicit(&window->parts[to].page->rounds[round].value, number,
+        atomic_store_explicit(&window->parts[to].control->rounds[round].value, number,
                               memory_order_release);
         error = ri_window_wait_word(
-                window, &window->parts[window->rank].page->rounds[round].value, number);
+                window, &window->parts[window->rank].control->rounds[round].value,
+                number);
         if (error != 0) {
             return error;
         }

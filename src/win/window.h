@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A window that this library has taken over. All of its memory is in one file that every process
- * of the window maps: first a page of control for each rank, then the memory of the ranks. So an
+ * of the window maps: first the control memory of each rank, then the memory of the ranks. So an
  * origin reads, writes and locks by itself, and a target need not be in the library.
  *
- * The MPI has a window, too, of the memory of this process and of this process alone. Its handle is
+ * The MPI has a window, too, of this process alone, and of its memory. Its handle is
  * what the program knows, and has the name, the info, the attributes and the error handler. No
  * operation is passed to it, and to make and free it takes no other rank.
  */
@@ -18,7 +18,7 @@
 #include "../uct/shm/gate.h"
 #include "../uct/shm/host.h"
 
-/* Locks of accumulates: each guards the elements that begin in every 64th piece of 4 KB. */
+/* Locks of accumulates: each guards the bytes of every 64th piece of 4 KB. */
 #define RI_WINDOW_STRIPES     64
 #define RI_WINDOW_STRIPE_SIZE 4096
 
@@ -31,7 +31,7 @@ typedef struct ri_window_word {
 } ri_window_word_t;
 
 /* What a rank tells another one: how many epochs it has opened to that rank, and completed there.
- * It lies in the page of the one that is told. The numbers are never set back, so that nothing has to
+ * It lies in the control memory of the one that is told. The numbers are never set back, so that nothing has to
  * be cleared between two epochs. */
 typedef struct ri_window_cell {
     _Alignas(RI_CACHE_LINE) _Atomic(uint32_t) posted;
@@ -39,27 +39,27 @@ typedef struct ri_window_cell {
 } ri_window_cell_t;
 
 /* The control memory of a rank; a cell for each other rank is behind it. All zero at first. */
-typedef struct ri_window_page {
+typedef struct ri_window_control {
     _Alignas(RI_CACHE_LINE) ri_gate_t lock; /* of this target */
     _Alignas(RI_CACHE_LINE) ri_gate_t all;  /* of the window: that of rank 0 is used */
     ri_window_word_t rounds[RI_WINDOW_ROUNDS];
     ri_window_word_t stripes[RI_WINDOW_STRIPES]; /* who holds it: rank + 1; 0: nobody */
     ri_window_cell_t cells[];
-} ri_window_page_t;
+} ri_window_control_t;
 
 /* What all ranks know of one. */
 typedef struct ri_window_part {
     char *base; /* in this process */
     MPI_Aint size;
     MPI_Aint disp_unit;
-    ri_window_page_t *page;
+    ri_window_control_t *control;
     ri_host_process_t process;
 } ri_window_part_t;
 
 /* A wait of a rank for others. Set window, and all else to zero. */
 typedef struct ri_window_wait {
     struct ri_window *window;
-    int only;         /* the rank that is waited for, and 1; 0: any */
+    int only;         /* the rank that is waited for, plus 1; 0: all ranks */
     unsigned looks;   /* at what is waited for */
     unsigned pauses;  /* in which the MPI has progressed */
     uint64_t look_at; /* when it is looked whether they live, in ns */
@@ -99,11 +99,11 @@ typedef struct ri_window {
     int rank;
     int size;
     ri_window_part_t *parts;
-    _Atomic(int) access;    /* ri_window_access_t */
-    _Atomic(int) num_locks; /* targets that are locked, each on its own */
-    int is_lock_all_free;   /* MPI_Win_lock_all() with MPI_MODE_NOCHECK */
-    int is_exposed;         /* between MPI_Win_post() and the end of MPI_Win_wait() */
-    int flavor;             /* the attributes */
+    _Atomic(int) access;     /* ri_window_access_t */
+    _Atomic(int) num_locks;  /* targets that are locked, each on its own */
+    int is_lock_all_nocheck; /* MPI_Win_lock_all() with MPI_MODE_NOCHECK */
+    int is_exposed;          /* between MPI_Win_post() and the end of MPI_Win_wait() */
+    int flavor;              /* the attributes */
     int model;
     int disp_unit;
     uint32_t barriers; /* that it has passed */
@@ -113,7 +113,7 @@ typedef struct ri_window {
     ri_window_wait_t test; /* of MPI_Win_test(), from one call to the next one */
 } ri_window_t;
 
-/** A pause in a wait: lets the MPI progress, gives the processor away, and looks now and then whether
+/** A pause in a wait: lets the MPI progress, and now and then gives the processor away and looks whether
  * the ranks live. @return An MPI error class: MPI_ERR_OTHER if one has died. */
 int ri_window_pause(ri_window_wait_t *wait);
 

@@ -5,14 +5,14 @@
  * A gate in shared memory that lets in whoever has come first: users of two kinds, A and B. Those of
  * one kind are inside together, unless each of them asks to be alone. Those of different kinds never
  * are.
- * Nobody overtakes, so nobody starves, but for those that join, see below.
+ * Nobody overtakes, so nobody starves. Only those that join do overtake, see below.
  *
  * The lock of one target of a window is a gate: shared locks are A, and exclusive locks are B, each
  * of them alone. The gate of a whole window has those who lock all targets as A, and those
  * who have any target to themselves as B: to lock all targets is one step, however many there are.
  *
- * Who holds another lock while it comes to a gate must not wait behind others who wait: one of those
- * inside may wait for it. It joins: it counts as inside at once, which lets nobody of the other kind
+ * Who holds another lock while it comes to the gate of a window must not wait behind others who wait:
+ * one of those inside may wait for it. It joins: it counts as inside at once, which lets nobody of the other kind
  * in, and waits only until those who are inside have left.
  *
  * The word is four numbers of 16 bits: the next ticket, the ticket whose turn it is, users of A and
