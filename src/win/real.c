@@ -72,9 +72,9 @@ static void __attribute__((constructor)) real_check(void)
         _exit(1);
     }
     if (dlsym(RTLD_DEFAULT, REAL_OTHER_SIGN) != NULL) {
-        ri_error("the library for windows of " REAL_NAME
-                 " is preloaded, and the program uses " REAL_OTHER
-                 "; ucxri_run chooses the right one");
+        ri_error("the library for windows of %s is preloaded, and the program uses %s; "
+                 "ucxri_run chooses the right one",
+                 REAL_NAME, REAL_OTHER);
         _exit(1);
     }
 }
