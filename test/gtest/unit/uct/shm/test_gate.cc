@@ -131,7 +131,7 @@ TEST_F(test_gate, tickets_wrap)
 /* Threads that come and go, as they like: what they see inside is what may be there. */
 TEST_F(test_gate, random_threads)
 {
-    std::atomic<int> a{0}, b{0}, alone{0};
+    std::atomic<int> a{0}, b{0};
     std::vector<std::thread> threads;
 
     for (int t = 0; t < 4; ++t) {
