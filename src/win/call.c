@@ -75,9 +75,16 @@ static inline int call_has_target(const ri_window_t *window, int rank, int *erro
     return 0;
 }
 
-static int call_end(const ri_window_t *window, int error)
+/* The memory at both sides of a put or get. @return An MPI error class. */
+static inline int call_both(ri_window_t *window, const ri_call_buffer_t *origin,
+                            const ri_call_target_t *target, ri_typed_t *here,
+                            ri_typed_t *there)
 {
-    return ri_likely(error == MPI_SUCCESS) ? MPI_SUCCESS : ri_window_error(window, error);
+    int error = call_target(window, target, there);
+
+    return (error == MPI_SUCCESS) ?
+                   call_typed(here, origin->buffer, origin->count, origin->type) :
+                   error;
 }
 
 int ri_call_put(ri_window_t *window, ri_call_buffer_t origin, ri_call_target_t to)
@@ -86,15 +93,10 @@ int ri_call_put(ri_window_t *window, ri_call_buffer_t origin, ri_call_target_t t
     int error;
 
     if (call_has_target(window, to.rank, &error)) {
-        error = call_target(window, &to, &there);
-        if (error == MPI_SUCCESS) {
-            error = call_typed(&here, origin.buffer, origin.count, origin.type);
-        }
-        if (error == MPI_SUCCESS) {
-            error = ri_move(&here, &there);
-        }
+        error = call_both(window, &origin, &to, &here, &there);
+        error = (error == MPI_SUCCESS) ? ri_move(&here, &there) : error;
     }
-    return call_end(window, error);
+    return ri_window_end(window, error);
 }
 
 int ri_call_get(ri_window_t *window, ri_call_buffer_t origin, ri_call_target_t from)
@@ -103,15 +105,10 @@ int ri_call_get(ri_window_t *window, ri_call_buffer_t origin, ri_call_target_t f
     int error;
 
     if (call_has_target(window, from.rank, &error)) {
-        error = call_target(window, &from, &there);
-        if (error == MPI_SUCCESS) {
-            error = call_typed(&here, origin.buffer, origin.count, origin.type);
-        }
-        if (error == MPI_SUCCESS) {
-            error = ri_move(&there, &here);
-        }
+        error = call_both(window, &origin, &from, &here, &there);
+        error = (error == MPI_SUCCESS) ? ri_move(&there, &here) : error;
     }
-    return call_end(window, error);
+    return ri_window_end(window, error);
 }
 
 static int call_accumulate(ri_window_t *window, const ri_call_buffer_t *origin,
@@ -146,7 +143,7 @@ int ri_call_accumulate(ri_window_t *window, ri_call_buffer_t origin,
     if (call_has_target(window, to.rank, &error)) {
         error = call_accumulate(window, &origin, result, &to, op);
     }
-    return call_end(window, error);
+    return ri_window_end(window, error);
 }
 
 int ri_call_compare_and_swap(ri_window_t *window, const void *value, const void *compare,
@@ -165,7 +162,7 @@ int ri_call_compare_and_swap(ri_window_t *window, const void *value, const void 
                                                    value, compare, result, there.buffer);
         }
     }
-    return call_end(window, error);
+    return ri_window_end(window, error);
 }
 
 int ri_call_request(ri_window_t *window, int error, MPI_Request *request)
@@ -174,5 +171,5 @@ int ri_call_request(ri_window_t *window, int error, MPI_Request *request)
         return error;
     }
     error = PMPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
-    return call_end(window, error);
+    return ri_window_end(window, error);
 }

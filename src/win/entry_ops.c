@@ -83,24 +83,20 @@
                                                 TARGET, op), \
                              request))
 
-ENTRY_MOVE(Put, ri_call_put, const, int)
-ENTRY_MOVE(Get, ri_call_get, , int)
-ENTRY_RMOVE(Rput, ri_call_put, const, int)
-ENTRY_RMOVE(Rget, ri_call_get, , int)
-ENTRY_ACCUMULATE(Accumulate, int)
-ENTRY_RACCUMULATE(Raccumulate, int)
-ENTRY_GET_ACCUMULATE(Get_accumulate, int)
-ENTRY_RGET_ACCUMULATE(Rget_accumulate, int)
+/* Each of them, with counts of one type; the names end alike. */
+#define ENTRY_COUNTED(_end, _count) \
+    ENTRY_MOVE(Put##_end, ri_call_put, const, _count) \
+    ENTRY_MOVE(Get##_end, ri_call_get, , _count) \
+    ENTRY_RMOVE(Rput##_end, ri_call_put, const, _count) \
+    ENTRY_RMOVE(Rget##_end, ri_call_get, , _count) \
+    ENTRY_ACCUMULATE(Accumulate##_end, _count) \
+    ENTRY_RACCUMULATE(Raccumulate##_end, _count) \
+    ENTRY_GET_ACCUMULATE(Get_accumulate##_end, _count) \
+    ENTRY_RGET_ACCUMULATE(Rget_accumulate##_end, _count)
 
+ENTRY_COUNTED(, int)
 #if MPI_VERSION >= 4
-ENTRY_MOVE(Put_c, ri_call_put, const, MPI_Count)
-ENTRY_MOVE(Get_c, ri_call_get, , MPI_Count)
-ENTRY_RMOVE(Rput_c, ri_call_put, const, MPI_Count)
-ENTRY_RMOVE(Rget_c, ri_call_get, , MPI_Count)
-ENTRY_ACCUMULATE(Accumulate_c, MPI_Count)
-ENTRY_RACCUMULATE(Raccumulate_c, MPI_Count)
-ENTRY_GET_ACCUMULATE(Get_accumulate_c, MPI_Count)
-ENTRY_RGET_ACCUMULATE(Rget_accumulate_c, MPI_Count)
+ENTRY_COUNTED(_c, MPI_Count)
 #endif
 
 RI_ENTRY(Fetch_and_op,

@@ -9,12 +9,6 @@
 #include "epoch.h"
 #include "make.h"
 
-/* Report an error by the window's error handler, which is what a call returns. */
-static int entry_end(const ri_window_t *window, int error)
-{
-    return ri_likely(error == MPI_SUCCESS) ? MPI_SUCCESS : ri_window_error(window, error);
-}
-
 /* A call with a rank as its target: it does nothing for MPI_PROC_NULL. */
 static int entry_has_rank(const ri_window_t *window, int rank, int *error_p)
 {
@@ -23,7 +17,7 @@ static int entry_has_rank(const ri_window_t *window, int rank, int *error_p)
         return 1;
     }
     if (rank != MPI_PROC_NULL) {
-        *error_p = entry_end(window, MPI_ERR_RANK);
+        *error_p = ri_window_end(window, MPI_ERR_RANK);
     }
     return 0;
 }
@@ -140,30 +134,31 @@ RI_ENTRY(Win_get_attr, (MPI_Win win, int win_keyval, void *attribute_val, int *f
 /* A group of the caller's own. */
 static int entry_get_group(const ri_window_t *window, MPI_Group *group)
 {
-    return entry_end(window, PMPI_Group_excl(window->group, 0, NULL, group));
+    return ri_window_end(window, PMPI_Group_excl(window->group, 0, NULL, group));
 }
 
 RI_ENTRY(Win_get_group, (MPI_Win win, MPI_Group *group), (win, group),
          entry_get_group(window, group))
 
 RI_ENTRY(Win_fence, (int assertion, MPI_Win win), (assertion, win),
-         entry_end(window, ri_epoch_fence(window, assertion)))
+         ri_window_end(window, ri_epoch_fence(window, assertion)))
 RI_ENTRY(Win_post, (MPI_Group group, int assertion, MPI_Win win), (group, assertion, win),
-         entry_end(window, ri_epoch_post(window, group, assertion)))
+         ri_window_end(window, ri_epoch_post(window, group, assertion)))
 RI_ENTRY(Win_start, (MPI_Group group, int assertion, MPI_Win win),
          (group, assertion, win),
-         entry_end(window, ri_epoch_start(window, group, assertion)))
-RI_ENTRY(Win_complete, (MPI_Win win), (win), entry_end(window, ri_epoch_complete(window)))
-RI_ENTRY(Win_wait, (MPI_Win win), (win), entry_end(window, ri_epoch_wait(window)))
+         ri_window_end(window, ri_epoch_start(window, group, assertion)))
+RI_ENTRY(Win_complete, (MPI_Win win), (win),
+         ri_window_end(window, ri_epoch_complete(window)))
+RI_ENTRY(Win_wait, (MPI_Win win), (win), ri_window_end(window, ri_epoch_wait(window)))
 RI_ENTRY(Win_test, (MPI_Win win, int *flag), (win, flag),
-         entry_end(window, ri_epoch_test(window, flag)))
+         ri_window_end(window, ri_epoch_test(window, flag)))
 
 static int entry_lock(ri_window_t *window, int type, int rank, int assertion)
 {
     int error;
 
     return entry_has_rank(window, rank, &error) ?
-                   entry_end(window, ri_epoch_lock(window, type, rank, assertion)) :
+                   ri_window_end(window, ri_epoch_lock(window, type, rank, assertion)) :
                    error;
 }
 
@@ -172,7 +167,7 @@ static int entry_unlock(ri_window_t *window, int rank)
     int error;
 
     return entry_has_rank(window, rank, &error) ?
-                   entry_end(window, ri_epoch_unlock(window, rank)) :
+                   ri_window_end(window, ri_epoch_unlock(window, rank)) :
                    error;
 }
 
@@ -181,7 +176,7 @@ static int entry_flush(ri_window_t *window, int rank)
     int error;
 
     return entry_has_rank(window, rank, &error) ?
-                   entry_end(window, ri_epoch_flush(window, rank)) :
+                   ri_window_end(window, ri_epoch_flush(window, rank)) :
                    error;
 }
 
@@ -190,15 +185,15 @@ RI_ENTRY(Win_lock, (int lock_type, int rank, int assertion, MPI_Win win),
          entry_lock(window, lock_type, rank, assertion))
 RI_ENTRY(Win_unlock, (int rank, MPI_Win win), (rank, win), entry_unlock(window, rank))
 RI_ENTRY(Win_lock_all, (int assertion, MPI_Win win), (assertion, win),
-         entry_end(window, ri_epoch_lock_all(window, assertion)))
+         ri_window_end(window, ri_epoch_lock_all(window, assertion)))
 RI_ENTRY(Win_unlock_all, (MPI_Win win), (win),
-         entry_end(window, ri_epoch_unlock_all(window)))
+         ri_window_end(window, ri_epoch_unlock_all(window)))
 RI_ENTRY(Win_flush, (int rank, MPI_Win win), (rank, win), entry_flush(window, rank))
 RI_ENTRY(Win_flush_local, (int rank, MPI_Win win), (rank, win), entry_flush(window, rank))
 RI_ENTRY(Win_flush_all, (MPI_Win win), (win),
-         entry_end(window, ri_epoch_flush(window, -1)))
+         ri_window_end(window, ri_epoch_flush(window, -1)))
 RI_ENTRY(Win_flush_local_all, (MPI_Win win), (win),
-         entry_end(window, ri_epoch_flush(window, -1)))
+         ri_window_end(window, ri_epoch_flush(window, -1)))
 
 /* Nothing is kept back: a fence of the processor is enough. */
 static int entry_sync(void)

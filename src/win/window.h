@@ -132,6 +132,12 @@ int ri_window_barrier(ri_window_t *window);
 /** Report an error by the error handler of a window. @return @a error. */
 int ri_window_error(const ri_window_t *window, int error);
 
+/** End a call: report an error, if there is one. @return @a error. */
+static inline int ri_window_end(const ri_window_t *window, int error)
+{
+    return ri_likely(error == MPI_SUCCESS) ? MPI_SUCCESS : ri_window_error(window, error);
+}
+
 /** @return The window of a handle, or NULL: it is the MPI's. Any thread may call it. */
 ri_window_t *ri_window_find(MPI_Win handle);
 
