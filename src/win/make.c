@@ -2,12 +2,14 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The steps: all ranks tell what they ask for, and where they run; rank 0 makes a file for the
- * memory of all; the others map it; all say whether they have. Then the MPI makes its window of this
- * process alone, and all say so. (One of all ranks would take time, and Open MPI's share files whose
- * names may be those of another window that is made at the same time.)
+ * The steps: each rank looks whether all others have this library; all ranks tell what they ask for,
+ * and where they run; rank 0 makes a file for the memory of all; the others map it; all say whether
+ * they have. Then the MPI makes its window of this process alone, and all say so. (One of all ranks
+ * would take time, and Open MPI's share files whose names may be those of another window that is made
+ * at the same time.)
  */
 #include "make.h"
+#include "present.h"
 #include "real.h"
 #include "setting.h"
 #include "../ucs/log.h"
@@ -330,12 +332,29 @@ static int make_finish(const ri_make_args_t *args, ri_window_t *window)
     return 0;
 }
 
+/* Why the others are not asked, or NULL. The same on all ranks that have this library. */
+static const char *make_own_objection(MPI_Comm comm, int ranks, int *speaker_p)
+{
+    int is_init, is_over;
+
+    *speaker_p = 0;
+    /* A rank that has not begun this is not present for the others */
+    if ((PMPI_Initialized(&is_init) != MPI_SUCCESS) || !is_init) {
+        return "there is no MPI_COMM_WORLD";
+    }
+    /* With sessions windows can be made afterwards: the others are told */
+    if ((PMPI_Finalized(&is_over) != MPI_SUCCESS) || is_over) {
+        return NULL;
+    }
+    return ri_present_objection(comm, ranks, speaker_p);
+}
+
 int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
 {
     ri_window_t *window = NULL;
     const char *objection;
     make_told_t *told;
-    int rank, ranks, is_inter;
+    int rank, ranks, speaker, is_inter;
 
     /* Nothing is there then but what ri_real() looks for */
     if ((ri_real()->Win_free == NULL) || (&PMPI_Comm_test_inter == NULL)) {
@@ -346,6 +365,11 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
         (PMPI_Comm_test_inter(args->comm, &is_inter) != MPI_SUCCESS) || is_inter ||
         (PMPI_Comm_size(args->comm, &ranks) != MPI_SUCCESS) ||
         (PMPI_Comm_rank(args->comm, &rank) != MPI_SUCCESS)) {
+        return 0;
+    }
+    objection = make_own_objection(args->comm, ranks, &speaker);
+    if (objection != NULL) {
+        ri_setting_tell_left(objection, rank == speaker);
         return 0;
     }
     told = make_tell(args, ranks);

@@ -25,7 +25,7 @@ typedef struct ri_make_args {
  * @param base_p    Set to the memory of this rank.
  * @param handle_p  Set to the window.
  *
- * @return Whether it is made, the same on all ranks that have the same MPI. If not, the MPI is to make it, or to say what is
+ * @return Whether it is made, the same on all ranks. If not, the MPI is to make it, or to say what is
  *         wrong.
  */
 int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p);

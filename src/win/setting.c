@@ -6,6 +6,7 @@
 #include "../ucp/core/switch.h"
 #include "../ucs/log.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -67,9 +68,15 @@ ri_setting_t ri_setting(void)
 
 void ri_setting_tell_left(const char *why, int is_first)
 {
-    if (is_first && (ri_setting() == RI_SETTING_YES)) {
+    static _Atomic(const char *) last;
+
+    /* A program may make a thousand windows of a kind */
+    if (!is_first || (atomic_exchange(&last, why) == why)) {
+        return;
+    }
+    if (ri_setting() == RI_SETTING_YES) {
         ri_warn("a window is left to the MPI: %s", why);
-    } else if (is_first) {
+    } else {
         ri_info("a window is left to the MPI: %s", why);
     }
 }

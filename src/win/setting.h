@@ -18,7 +18,10 @@ typedef enum ri_setting {
 ri_setting_t ri_setting(void);
 
 /** Say that a window was left to the MPI: at level info, and as a warning if the user has asked for
- * windows of this library. @a is_first: this rank speaks for the others. */
+ * windows of this library. The reason of the window before is not said again.
+ *
+ * @param why       A string that stays.
+ * @param is_first  Whether this rank speaks for the others. */
 void ri_setting_tell_left(const char *why, int is_first);
 
 #endif
