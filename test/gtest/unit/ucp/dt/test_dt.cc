@@ -140,6 +140,7 @@ TEST_F(test_dt, iov)
         ASSERT_EQ(whole.size(), m_data.length);
         EXPECT_FALSE(ri_dt_is_contig(&m_data));
         bytes packed(whole.size());
+        packed.reserve(1); /* there is memory, of no bytes too */
         ri_dt_pack(&m_data, packed.data());
         ASSERT_EQ(whole, packed);
 

@@ -35,11 +35,13 @@ protected:
 
     void expect(uint64_t run, const std::vector<std::pair<uint32_t, int64_t>> &loops)
     {
-        EXPECT_EQ(run, m_grid.run);
+        EXPECT_EQ(run, (uint64_t)m_grid.run);
         for (size_t i = 0; i < RI_WIRE_GRID_LOOPS; ++i) {
-            EXPECT_EQ((i < loops.size()) ? loops[i].first : 1u, m_grid.loop[i].count)
+            EXPECT_EQ((i < loops.size()) ? loops[i].first : 1u,
+                      (uint32_t)m_grid.loop[i].count)
                     << i;
-            EXPECT_EQ((i < loops.size()) ? loops[i].second : 0, m_grid.loop[i].stride)
+            EXPECT_EQ((i < loops.size()) ? loops[i].second : 0,
+                      (int64_t)m_grid.loop[i].stride)
                     << i;
         }
     }

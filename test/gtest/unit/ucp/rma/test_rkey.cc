@@ -91,10 +91,10 @@ TEST_F(test_rkey, own_process)
     EXPECT_EQ(UCS_ERR_NO_ELEM, ri_describe(memh(1), 0, &wire));
     ri_region_add(memh(1), memory.data(), memory.size());
     ASSERT_EQ(UCS_OK, ri_describe(memh(1), 0, &wire));
-    EXPECT_EQ((uintptr_t)memory.data(), wire.address);
-    EXPECT_EQ(memory.size(), wire.size);
-    EXPECT_EQ(0u, wire.place.inode);
-    EXPECT_NE(0u, wire.mailbox);
+    EXPECT_EQ((uintptr_t)memory.data(), (uint64_t)wire.address);
+    EXPECT_EQ(memory.size(), (uint64_t)wire.size);
+    EXPECT_EQ(0u, (uint64_t)wire.place.inode);
+    EXPECT_NE(0u, (uint32_t)wire.mailbox);
     EXPECT_EQ((uint32_t)getpid(), wire.process.pid);
     EXPECT_EQ(ri_ib_presence_is_likely() ? RI_WIRE_ATOMICS_STOCK : RI_WIRE_ATOMICS_CPU,
               (ri_wire_atomics_t)wire.atomics);
@@ -133,9 +133,9 @@ TEST_F(test_rkey, other_process)
 
     wait_for([&] { return m_told->ready == 1; });
     ASSERT_EQ(1, m_told->ready);
-    EXPECT_NE(0u, m_told->own.mailbox);
-    EXPECT_EQ(0u, m_told->shared.mailbox);
-    EXPECT_NE(0u, m_told->shared.place.inode);
+    EXPECT_NE(0u, (uint32_t)m_told->own.mailbox);
+    EXPECT_EQ(0u, (uint32_t)m_told->shared.mailbox);
+    EXPECT_NE(0u, (uint64_t)m_told->shared.place.inode);
 
     const ri_rkey_t *rkey = add(1, m_told->own);
     ASSERT_NE(nullptr, rkey);
