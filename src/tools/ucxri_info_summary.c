@@ -75,7 +75,7 @@ static const summary_line_t lines[] = {
         OPERATIONS("rma copied", RMA_COPIED),
         COUNT("rma mailed", RMA_MAILED),
         COUNT("rma called", RMA_CALLED),
-        COUNT("rma taken back", RMA_TAKEN_BACK),
+        COUNT("rma withdrawn", RMA_WITHDRAWN),
         COUNT("rma by ucp", RMA_STOCK),
         SECONDS("life_s", LIFE_US),
         SECONDS("send_s", SEND_US),

@@ -15,7 +15,7 @@ VALUES = (
     + ["control", "fast", "late", "long", "rtr_sent", "rtr_used", "rtr_dropped", "rtr_suppressed"]
     + ["read_bytes", "written_bytes", "buffered_bytes"]
     + "rma_mapped rma_mapped_bytes rma_copied rma_copied_bytes rma_mailed rma_called".split()
-    + ["rma_taken_back", "rma_stock"]
+    + ["rma_withdrawn", "rma_stock"]
     + ["life_us", "send_us", "recv_us", "work_us", "idle_us"]
 )
 

@@ -238,7 +238,7 @@ void fuzz_op_post(input_t *in)
     ri_mailbox_head_t head = {.kind   = take(in) % 9,
                               .length = take16(in) % (RI_MAILBOX_DATA + 1),
                               .region = 1}; /* none: what is served here is refused */
-    unsigned taken_back    = 0;
+    unsigned withdrawn     = 0;
     ri_mailbox_tx_t *tx;
     uint8_t *data;
 
@@ -250,15 +250,15 @@ void fuzz_op_post(input_t *in)
     head.data_length = head.length;
     data             = fuzz_take_bytes(in, head.length);
     if (head.kind == RI_SERVE_PUT) {
-        CHECK(ri_mail_put(rma.reach, &head, data, &taken_back) == RI_MAIL_DONE);
+        CHECK(ri_mail_put(rma.reach, &head, data, &withdrawn) == RI_MAIL_DONE);
         rma_patch(in, tx->area->slots[tx->slot], sizeof(tx->area->slots[tx->slot]));
         post_end_serving(tx);
     } else {
-        ri_mail_ask(rma.reach, &head, data, data, &taken_back);
+        ri_mail_ask(rma.reach, &head, data, data, &withdrawn);
     }
     free(data);
     if (what & 1) {
-        ri_mail_settle(rma.reach, &taken_back);
+        ri_mail_settle(rma.reach, &withdrawn);
         CHECK(ri_mail_is_settled(rma.reach));
     }
 }

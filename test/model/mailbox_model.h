@@ -27,11 +27,11 @@ enum mutation_t : uint8_t {
     MUT_NONE,
     MUT_NUMBER,     /* a state does not tell the number of its operation */
     MUT_SERVE_CAS,  /* the target takes an operation without compare-and-swap */
-    MUT_BACK_CAS,   /* the origin takes one back without compare-and-swap */
-    MUT_BACK_FIRST, /* the origin takes back the earliest first */
-    MUT_COPY_EARLY, /* it does what it has taken back before all in front of that is over */
+    MUT_BACK_CAS,   /* the origin withdraws one without compare-and-swap */
+    MUT_BACK_FIRST, /* the origin withdraws the earliest first */
+    MUT_COPY_EARLY, /* it does what it has withdrawn before all in front of that is over */
     MUT_COPY_ORDER,  /* ... and the latest first */
-    MUT_ROOM,        /* for room it takes back the oldest one alone */
+    MUT_ROOM,        /* for room it withdraws the oldest one alone */
     MUT_UNMAP_LOCK,  /* memory is unmapped while the target works on it */
     MUT_LATE_CALLS,  /* the thread looks at the calls behind the operations */
     MUT_CALL_SILENT, /* the origin does not wake the thread */
@@ -47,7 +47,7 @@ struct mutation_name_t {
 extern const mutation_name_t mutation_names[MUT_LAST];
 
 /* What an origin does: P a put, A an atomic operation that it waits for, C one that the thread is
- * called for if it is taken back. At the end it settles. */
+ * called for if it is withdrawn. At the end it settles. */
 struct mailbox_config_t {
     const char *name;
     const char *program[ORIGINS];
@@ -95,9 +95,9 @@ enum origin_at_t : uint8_t {
     ORIGIN_CALL,   /* counts the call */
     ORIGIN_WAKE,   /* wakes the thread */
     ORIGIN_WAIT,   /* for number, in front of end */
-    ORIGIN_BACK,   /* takes back, from back on down to number */
+    ORIGIN_BACK,   /* withdraws, from back on down to number */
     ORIGIN_BEGUN,  /* waits for number, which the target has begun with */
-    ORIGIN_SETTLE, /* takes what is over, and does what is taken back, from oldest on */
+    ORIGIN_SETTLE, /* takes what is over, and does what is withdrawn, from oldest on */
     ORIGIN_CLAIM,  /* another process: takes the slot */
     ORIGIN_FINISHED
 };
@@ -113,7 +113,7 @@ struct origin_t {
     uint8_t id, at, op, goal, calling;
     uint8_t next, oldest;      /* operations that were posted, and that are not over */
     uint8_t upto;              /* which are waited for now */
-    uint8_t number, end, back; /* where the wait is; end falls when some are taken back */
+    uint8_t number, end, back; /* where the wait is; end falls when some are withdrawn */
     uint8_t posted[DEPTH];     /* operation of each entry: what it keeps itself */
 };
 

@@ -352,7 +352,7 @@ void mailbox_model_t::origin_wait_steps(const state_t &state)
     add(text_of("origin", "does not wait for", origin.number), next);
 }
 
-/* What was taken back is done when all in front of it is over. */
+/* What was withdrawn is done when all in front of it is over. */
 void mailbox_model_t::origin_begun_or_settle(state_t *state)
 {
     origin_t &origin = state->origin;
@@ -379,7 +379,7 @@ void mailbox_model_t::origin_back_steps(state_t state)
         ((m_mutation == MUT_BACK_CAS) && (entry.status == SERVING))) {
         entry.status = FREE;
         origin.back  = is_first ? origin.back + 1 : number;
-        add(text_of("origin", "takes back", number), state);
+        add(text_of("origin", "withdraws", number), state);
     } else {
         if (!is_first) {
             origin.end = origin.back;
@@ -404,7 +404,7 @@ void mailbox_model_t::origin_begun_steps(const state_t &state)
     } else if (entry.status == POSTED) {
         entry.status = FREE;
         ++origin.number;
-        add(text_of("origin", "takes back late", origin.number - 1), next);
+        add(text_of("origin", "withdraws late", origin.number - 1), next);
     } else if (state.target_is_dead) {
         ++origin.number;
         add(text_of("origin", "sees the death in", origin.number - 1), next);

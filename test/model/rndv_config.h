@@ -102,7 +102,7 @@ struct config_t {
             false; /* variant: datagrams. What is a grant otherwise is a queue pair then,
                               with a number, and the receiver's alone */
     int words              = MAX_RECVS; /* grants of a link */
-    bool whims             = false; /* the receiver may take back an RTR for no reason */
+    bool whims             = false; /* the receiver may withdraw an RTR for no reason */
     bool unordered         = false; /* control messages may overtake each other */
     bool write_fails       = false; /* a write, or a copy of a part, may fail */
     bool withdraws         = false; /* a sender may take its slots back */

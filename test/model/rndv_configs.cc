@@ -132,7 +132,7 @@ const std::vector<named_config_t> named_configs = {
              grants(c), one_tag(c), canceling(c, 1), c.messages = 2;
              c.lengths = "123", c.capacities = "123", c.write_fails = true;
          }},
-        {"grants-slots", "both sides copy; copies fail, slots are taken back; one tag",
+        {"grants-slots", "both sides copy; copies fail, slots are withdrawn; one tag",
          true,
          [](config_t &c) {
              grants(c), one_tag(c), canceling(c, 1), c.messages = c.recvs = 2;
@@ -178,14 +178,14 @@ const std::vector<named_config_t> named_configs = {
         {"ud-cancel-two", "cancel-two, with datagrams", true,
          [](config_t &c) { datagrams(c), one_tag(c), canceling(c, 2); }},
         {"ud-whims",
-         "one tag, two queue pairs, RTRs are taken back at any time; they overtake each "
+         "one tag, two queue pairs, RTRs are withdrawn at any time; they overtake each "
          "other",
          true,
          [](config_t &c) {
              datagrams(c), one_tag(c), canceling(c, 0), c.whims = c.unordered = true;
              c.messages = c.recvs = c.words = 2;
          }},
-        {"ud-fail", "transfers fail, RTRs are taken back at any time; a cancel, one tag",
+        {"ud-fail", "transfers fail, RTRs are withdrawn at any time; a cancel, one tag",
          true,
          [](config_t &c) {
              datagrams(c), one_tag(c), canceling(c, 1), c.messages = c.recvs = 2;

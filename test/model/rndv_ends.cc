@@ -137,7 +137,7 @@ void model_t::withdraw_rtr(int index)
     const recv_t &recv = m_state->recv[index];
 
     if (m_state->link[rtr_target(recv)].grant[recv.word - 1].state == GRANT_OUT) {
-        tell(", RTR of %s is taken back", recv_name(index).c_str());
+        tell(", RTR of %s is withdrawn", recv_name(index).c_str());
         release(index);
     }
 }

@@ -24,7 +24,7 @@ bool model_t::claim(int sender, message_t &msg, int word, int generation)
         return true; /* the receiver decides */
     }
     if (!is(MUT_WRITE_WITHOUT_CAS) && (!same || (grant.state != GRANT_OUT))) {
-        tell(", which was taken back");
+        tell(", which was withdrawn");
         return false;
     }
     grant.state = (msg.bits & MSG_SLOT) ? GRANT_SHARING : GRANT_USED;
@@ -110,7 +110,7 @@ void model_t::release(int index)
 }
 
 /* @return false if the sender was first. */
-bool model_t::take_back(int index)
+bool model_t::withdraw(int index)
 {
     const recv_t &recv   = m_state->recv[index];
     const grant_t &grant = m_state->link[rtr_target(recv)].grant[recv.word - 1];
@@ -120,7 +120,7 @@ bool model_t::take_back(int index)
         tell(", RTR of %s has been used", recv_name(index).c_str());
         return false;
     }
-    tell(", RTR of %s is taken back", recv_name(index).c_str());
+    tell(", RTR of %s is withdrawn", recv_name(index).c_str());
     release(index);
     return true;
 }
@@ -148,7 +148,7 @@ bool model_t::give_granted(int index, int sender, int msg_index)
     if (m_config.ud && names(msg, recv)) {
         return ud_give(index, sender);
     }
-    if (take_back(index)) {
+    if (withdraw(index)) {
         return false;
     }
     if (!m_config.ud &&
@@ -274,7 +274,7 @@ void model_t::take_next()
 {
     int recv = next_to_take(*m_state);
 
-    if ((recv >= 0) && !take_back(recv) &&
+    if ((recv >= 0) && !withdraw(recv) &&
         (!is(MUT_IGNORE_USED) || (recv == m_state->taking.recv - 1))) {
         end_taking(true);
         return;

@@ -238,10 +238,10 @@ struct link_t {
     channel_t to_sender, to_receiver;
 };
 
-/* The receiver takes back, one by one, the RTRs on which a receive depends */
+/* The receiver withdraws, one by one, the RTRs on which a receive depends */
 struct taking_t {
     uint8_t recv;   /* the receive, plus 1; 0: it does not */
-    uint8_t at;     /* the next one whose RTR is taken back */
+    uint8_t at;     /* the next one whose RTR is withdrawn */
     uint8_t sender; /* whose message shall have it, plus 1; 0: it is cancelled */
     uint8_t index;  /* of the message */
     bool again;     /* the message was unexpected, the cancel refused before */
@@ -281,15 +281,15 @@ enum action_type_t : uint8_t {
     ACT_POST,      /* tag a, capacity b, source c */
     ACT_RTR,       /* receive a sends RTR, to sender b if that is a guess of the moment */
     ACT_CANCEL,    /* receive a */
-    ACT_WHIM,      /* the receiver takes back the RTR of receive a */
-    ACT_WITHDRAW,  /* sender a takes back the slot of message b */
+    ACT_WHIM,      /* the receiver withdraws the RTR of receive a */
+    ACT_WITHDRAW,  /* sender a withdraws the slot of message b */
     ACT_DIE,       /* sender a does */
     ACT_FAIL,      /* the conn of sender a fails */
     ACT_BREAK,     /* the receiver ends the stream of sender a */
     ACT_STREAM,    /* the receiver handles the next message in sequence of sender a */
     ACT_NOTIFY,    /* the receiver sees the notification of sender a's message b */
     ACT_WRITE,     /* grants: sender a's write of message b ends; c: it failed */
-    ACT_TAKE,      /* grants: the receiver takes back the next RTR */
+    ACT_TAKE,      /* grants: the receiver withdraws the next RTR */
     ACT_READ,      /* the read of sender a's message b ends */
     ACT_RETURN,    /* FIN or release of message b reaches sender a */
     ACT_TO_SENDER, /* sender a handles its control message b; c: refuses it */
@@ -371,7 +371,7 @@ private:
     void write_ends(int sender, int index, bool failed);
     int free_word(const state_t &state, int sender) const;
     void offer(int recv, control_t &control);
-    bool take_back(int recv);
+    bool withdraw(int recv);
     void release(int recv);
     bool give_granted(int recv, int sender, int index);
     bool is_contested(int recv, int sender) const;

@@ -26,7 +26,7 @@ bool model_t::is_good_way(const link_t &link, int way) const
     return link.up[SENDER] && ((way == link.way) || is(MUT_OLD_WAY));
 }
 
-/* Whether the sender has not heard of an RTR before, be it that it is taken back. */
+/* Whether the sender has not heard of an RTR before, be it that it is withdrawn. */
 bool model_t::is_news(link_t &link, const control_t &control) const
 {
     if (control.generation <= link.heard[control.recv]) {

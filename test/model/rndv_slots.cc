@@ -111,7 +111,7 @@ void model_t::copy(int sender, int index, side_t side)
 
     tell("%s ", (side == SENDER) ? "sender" : "receiver");
     if (is_withdrawn(slot)) {
-        tell("finds that the slot of %s was taken back",
+        tell("finds that the slot of %s was withdrawn",
              msg_name(m_config, sender, index).c_str());
         start_read(to, sender, index);
         return;

@@ -17,7 +17,7 @@ const mutation_name_t mutation_names[MUT_LAST] = {
         {"no-placeholder", "long", nullptr, nullptr,
          "a receive that was notified out of turn counts no more"},
         {"read-at-crossing", "order", "grants", "ud",
-         "an RTS is read although an RTR is out; with grants: which is not taken back"},
+         "an RTS is read although an RTR is out; with grants: which is not withdrawn"},
         {"no-length-check", "lengths", "grants-lengths", "ud-lengths",
          "the sender writes more than the RTR's length"},
         {"no-window-check", "window", "grants-window", "ud-window",
@@ -36,7 +36,7 @@ const mutation_name_t mutation_names[MUT_LAST] = {
         {"cancel-at-once", "cancel", "grants-cancel", "ud-cancel",
          "cancel hands the buffer back without taking RTRs back"},
         {"cancel-own-only", "cancel", "grants-cancel", "ud-cancel",
-         "cancel takes back the receive's own RTR, not the later ones "
+         "cancel withdraws the receive's own RTR, not the later ones "
          "that count it in `ahead`"},
         {"cancel-gone", "cancel", nullptr, nullptr, "cancel takes `gone` for `revoked`"},
         {"rtr-while-canceling", "cancel", nullptr, nullptr,
@@ -81,7 +81,7 @@ const mutation_name_t mutation_names[MUT_LAST] = {
         {"sent-at-claimed", nullptr, "grants-slots", nullptr,
          "a send is complete when all parts are claimed"},
         {"withdraw-blind", nullptr, "grants-slots", nullptr,
-         "the sender takes back a slot in which parts are claimed"},
+         "the sender withdraws a slot in which parts are claimed"},
         {"end-unsettled", nullptr, "grants-ends", nullptr,
          "a stream ends without a wait for what the sender is doing by its grants"},
         {"leave-slots", nullptr, "grants-ends", nullptr,
@@ -107,7 +107,7 @@ const mutation_name_t mutation_names[MUT_LAST] = {
         {"old-way", "net", nullptr, nullptr,
          "an RTR is used by another way than its own"},
         {"old-rtr", "net", nullptr, nullptr,
-         "an RTR is taken although it was taken back before"},
+         "an RTR is taken although it was withdrawn before"},
         {"forget-gone", "net-guess", nullptr, nullptr,
          "with its way, a receive that was promised for certain is free"},
         {"named-is-done", "net-named", nullptr, nullptr,
@@ -117,13 +117,13 @@ const mutation_name_t mutation_names[MUT_LAST] = {
         {"keep-named", "net-named", nullptr, nullptr,
          "what the sender has told is believed after the end of its way"},
         {"no-reset", nullptr, nullptr, "ud-cancel",
-         "an RTR is taken back, and its memory stays posted"},
+         "an RTR is withdrawn, and its memory stays posted"},
         {"void-is-used", nullptr, nullptr, "ud-cancel",
-         "an RTS that names an RTR which was taken back is not answered"},
+         "an RTS that names an RTR which was withdrawn is not answered"},
         {"early-is-done", nullptr, nullptr, "ud",
          "a receive leaves the queue with its data, before its message has its turn"},
         {"cancel-is-end", nullptr, nullptr, "ud-cancel",
-         "a send ends with the transfer whose RTR was taken back"},
+         "a send ends with the transfer whose RTR was withdrawn"},
 };
 
 void model_t::init(state_t &state) const
@@ -316,7 +316,7 @@ std::string model_t::apply(state_t &state, const action_t &action)
         break;
     case ACT_WHIM:
         tell("receiver, for no reason");
-        take_back(action.a);
+        withdraw(action.a);
         ud_revoked(action.a);
         break;
     case ACT_WITHDRAW:

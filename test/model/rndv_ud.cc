@@ -65,7 +65,7 @@ bool model_t::ud_give(int index, int sender)
     return true;
 }
 
-/* An RTR was taken back whose message has had its turn: it is asked for again. */
+/* An RTR was withdrawn whose message has had its turn: it is asked for again. */
 void model_t::ud_revoked(int index)
 {
     recv_t &recv = m_state->recv[index];

@@ -62,7 +62,7 @@
     _c(rma_copied, "operations", "put and get by copies between processes") \
     _c(rma_copied_bytes, "bytes", "of rma_copied") \
     _c(rma_mailed, "operations", "that the target was asked for") \
-    _c(rma_taken_back, "operations", "or parts, taken back from a target that did not look") \
+    _c(rma_withdrawn, "operations", "or parts, withdrawn from a target that did not look") \
     _c(rma_called, "operations", "atomic, by the thread of a target that is busy") \
     _c(rma_atomics, "operations", "atomic, in memory that both processes map") \
     _c(rma_stock, "operations", "one-sided, that UCX carries out")

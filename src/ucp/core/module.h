@@ -189,7 +189,7 @@ typedef struct ri_module {
     /* A stream. It ends by stream_ends and stream_freed, and may have broken before. */
 
     /** The stream has broken, and stream->broken is set: when all have returned, its sender
-     * knows, and writes no memory of receives that could be taken back. */
+     * knows, and writes no memory of receives that could be withdrawn. */
     void (*stream_breaks)(ri_stream_t *stream);
 
     /** The stream is broken or freed: its receives end. Calls back; the stream is kept by
@@ -232,7 +232,7 @@ typedef struct ri_module {
 
     /* A ring: a conn sends into one, and a stream receives from one. */
 
-    /** The receiver wants its ring back: take back what nobody has begun with.
+    /** The receiver wants its ring back: withdraw what nobody has begun with.
      * @return Whether the ring is still needed. */
     int (*ring_tx_stops)(ri_conn_t *conn);
 

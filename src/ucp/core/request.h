@@ -71,14 +71,14 @@ struct ri_req {
  *   NONE, QUEUED     -> BY_UD            sent with a target
  *   BY_UD            -> NONE             withdrawn, or used and over
  *   NONE, QUEUED     -> BY_KEY           sent with a key
- *   BY_KEY           -> PROMISED         a REVOKE was answered: the sender has used it
- *   BY_KEY, PROMISED -> WRITTEN          the notification: the data is there
- *   BY_KEY, PROMISED -> NAMED            its message had its turn before its data
- *   BY_KEY, PROMISED, WRITTEN, NAMED -> NONE  withdrawn, or over
+ *   BY_KEY           -> KEY_USED         a REVOKE was answered: the sender has used it
+ *   BY_KEY, KEY_USED -> WRITTEN          the notification: the data is there
+ *   BY_KEY, KEY_USED -> NAMED            its message had its turn before its data
+ *   BY_KEY, KEY_USED, WRITTEN, NAMED -> NONE  withdrawn, or over
  *
  * The receive is in the posted queue in all states but NAMED, and in BY_GRANT and KEPT until its
  * message has its turn: while the sender still writes then, it is in worker->rtr.writing. The sender
- * may write its memory in BY_GRANT, KEPT, BY_UD, BY_KEY, PROMISED and NAMED.
+ * may write its memory in BY_GRANT, KEPT, BY_UD, BY_KEY, KEY_USED and NAMED.
  */
 typedef enum ri_rtr_state {
     RI_RTR_NONE,     /* nothing */
@@ -87,7 +87,7 @@ typedef enum ri_rtr_state {
     RI_RTR_KEPT, /* a grant, which the sender has used; the ring with the grant has ended */
     RI_RTR_BY_UD,    /* a target, which the sender may use, or has used */
     RI_RTR_BY_KEY,   /* a key, which the sender may use, or has used */
-    RI_RTR_PROMISED, /* a key, which the sender has used, as it says */
+    RI_RTR_KEY_USED, /* a key, which the sender has used, as it says */
     RI_RTR_WRITTEN, /* a key: the data is there, and the turn of its message has not come */
     RI_RTR_NAMED,   /* a key: its message had its turn, and the data is not there */
     RI_RTR_STATE_LAST
@@ -121,13 +121,15 @@ typedef enum ri_recv_written {
  *   BY_GRANT                  of the grant     conn           of the grant       -
  *   KEPT                      -                -              -                  -
  *   BY_UD                     of the entry     op             of the entry       -
- *   BY_KEY, PROMISED          -                -              of the entry       -
+ *   BY_KEY, KEY_USED          -                -              of the entry       -
  *   WRITTEN                   -                -              RI_RTR_NO_ENTRY    -
  *   NAMED                     sn               -              of the entry       -
  *   in worker->rtr.writing    -                -              -                  it is set
  *   written BY_TARGET         sn               op             -                  it is set
  *
  * The ring of a KEPT receive has ended, and its grant with it: rtr.kept has what the grant said.
+ *
+ * Fields of their own would need 76 bytes more than the 256 that there are.
  */
 struct ri_recv_req {
     ri_req_t super;
@@ -173,7 +175,7 @@ struct ri_recv_req {
         uint32_t posted_us;
         uint32_t posted_polls;
         uint8_t state; /* ri_rtr_state_t, changed by ri_rtr_state_set() */
-        uint8_t index; /* OUT: of the grant; BY_UD, SENT, PROMISED, NAMED: of the entry */
+        uint8_t index; /* OUT: of the grant; BY_UD, SENT, KEY_USED, NAMED: of the entry */
         uint8_t early; /* it was posted before its message was there */
         uint8_t kept : 4;     /* KEPT: state of the grant when it was last seen */
         uint8_t slot : 1;     /* the sender has taken the RTR for a copy by both sides */
@@ -242,8 +244,8 @@ struct ri_send_req {
     uint8_t waiting; /* RI_SEND_WAIT_*; 0: it is complete, or its call has not returned */
     uint8_t wire_type; /* ri_wire_type_t by which the message is sent; 0: none yet */
     uint8_t target;    /* ri_send_target_t, changed by ri_rndv_ud_set_target() */
-    /* its slot was taken back (ri_slot_withdraw()), so a NACK says nothing of the plane */
-    uint8_t taken_back;
+    /* its slot was withdrawn (ri_slot_withdraw()), so a NACK says nothing of the plane */
+    uint8_t withdrawn;
     /* the message is one of an exchange, and not in a crowd (core/exchange.h) */
     uint8_t exchanges;
     ri_dt_data_t data; /* the application's buffer */

@@ -25,7 +25,7 @@ void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
     req->waiting     = 0;
     req->wire_type   = 0;
     req->target      = RI_SEND_TARGET_NONE;
-    req->taken_back  = 0;
+    req->withdrawn   = 0;
     req->exchanges   = 0;
     req->failure     = UCS_OK;
     req->proto       = NULL;

@@ -55,7 +55,7 @@ typedef struct ri_assembly {
  *   stalled   0 -> 1  the next message may be for a receive whose sender was asked by REVOKE, and
  *                     waits for the answer, as all messages behind it (order/deliver.c)
  *   resumes   0 -> 1  the answer has come, while the stream is stalled; then both become 0, and
- *                     messages are delivered (proto/rtr/rtr_revoke.c)
+ *                     messages are delivered (proto/rtr/rtr_revoked.c)
  *   closed    0 -> 1  BYE has come: closed_sn is the last number (in/handlers.c). When that has had
  *                     its turn, and nothing needs the stream, it is freed by
  *                     ri_stream_check_closed()
@@ -87,7 +87,7 @@ struct ri_stream {
     uint8_t plane_grids; /* the sender takes RTRs of receives in runs, in the host */
     uint8_t way_grids; /* the sender takes RTRs of receives in runs, through a network */
     uint8_t stalled;   /* the next message waits for an answer to a REVOKE */
-    uint8_t resumes; /* the answer has come: deliveries go on (proto/rtr/rtr_revoke.c) */
+    uint8_t resumes; /* the answer has come: deliveries go on (proto/rtr/rtr_revoked.c) */
     int closed;      /* BYE came: nothing follows closed_sn */
     uint32_t closed_sn; /* with closed: the number of the last message */
     int broken;         /* everything is dropped: ri_stream_break() */

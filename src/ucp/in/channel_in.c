@@ -11,7 +11,7 @@
 #include "../core/handler.h"
 #include "../link/net_transfer.h"
 #include "../link/channel_life.h"
-#include "../link/channel_again.h"
+#include "../link/channel_recover.h"
 #include "../link/way.h"
 #include "../order/deliver.h"
 #include "../order/deliver_known.h"
@@ -271,7 +271,7 @@ unsigned ri_channel_in_progress(ri_worker_t *worker)
             count += channel_progress_in(worker->channels.in[i]);
         }
     }
-    ri_channel_again_progress(worker);
+    ri_channel_recover_progress(worker);
     return count;
 }
 

@@ -25,7 +25,7 @@
 #include "../proto/rtr/rtr_send_host.h"
 #include "../proto/rtr/rtr_send_net.h"
 #include "../proto/rtr/rtr_send_ud.h"
-#include "../proto/rtr/rtr_revoke.h"
+#include "../proto/rtr/rtr_revoked.h"
 #include "../proto/rtr/rtr_ud.h"
 #include "../proto/rtr/rtr_used.h"
 #include "../../ucs/log.h"
@@ -390,5 +390,5 @@ const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
         [RI_WIRE_RTR_GRID] = {.from_am = handle_rtr_from_am, .to_conn = handle_rtr},
         [RI_WIRE_RTR_UD]   = {.to_conn = ri_rtr_send_ud_handle_rtr},
         [RI_WIRE_REVOKE]   = {.to_conn = ri_rtr_send_net_handle_revoke},
-        [RI_WIRE_REVOKED]  = {.to_stream = ri_rtr_revoke_handle_revoked},
+        [RI_WIRE_REVOKED]  = {.to_stream = ri_rtr_revoked_handle},
         [RI_WIRE_USED]     = {.to_stream = ri_rtr_used_handle}};

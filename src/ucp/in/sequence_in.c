@@ -11,7 +11,7 @@
 #include "../order/deliver.h"
 #include "../proto/eager/frag.h"
 #include "../proto/rndv/rndv.h"
-#include "../proto/rtr/rtr_written.h"
+#include "../proto/rtr/rtr_notified.h"
 
 #include <string.h>
 
@@ -55,7 +55,7 @@ static ucs_status_t sequence_deliver(ri_stream_t *stream, const ri_wire_msg_t *m
     }
     ++stream->busy;
     if (ri_unlikely(sequence_is_again(arrival)) &&
-        ri_rtr_written_again(stream, arrival)) {
+        ri_rtr_notified_again(stream, arrival)) {
         status = UCS_OK;
     } else {
         status = ri_deliver(stream, arrival);

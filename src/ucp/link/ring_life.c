@@ -265,7 +265,7 @@ void ri_ring_life_close(ri_conn_t *conn)
     ri_conn_update_fast(conn);
 }
 
-int ri_ring_life_take_back(ri_conn_t *conn)
+int ri_ring_life_withdraw(ri_conn_t *conn)
 {
     int is_needed;
 
@@ -282,7 +282,7 @@ void ri_ring_life_stop(ri_conn_t *conn)
 
     ring_life_set_tx(conn, RI_RING_LIFE_TX_STOPPING);
     ri_conn_update_fast(conn);
-    if (ucs_list_is_empty(&conn->pending) && !ri_ring_life_take_back(conn)) {
+    if (ucs_list_is_empty(&conn->pending) && !ri_ring_life_withdraw(conn)) {
         ri_ring_life_close(conn);
     } else {
         ri_conn_queue_pending(conn);

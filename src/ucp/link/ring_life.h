@@ -82,9 +82,9 @@ void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg);
  * ring for this stream again. */
 void ri_ring_life_refused(ri_stream_t *stream);
 
-/** Sender: have modules take back what needs the ring and nobody has begun with (ring_tx_stops).
+/** Sender: have modules withdraw what needs the ring and nobody has begun with (ring_tx_stops).
  * @return Whether the ring is still needed. */
-int ri_ring_life_take_back(ri_conn_t *conn);
+int ri_ring_life_withdraw(ri_conn_t *conn);
 
 /** Handler of RING_STOP: no new message goes through the ring from now on. It is given back now, or
  * by progress as soon as nothing waits for room in it or needs it. */

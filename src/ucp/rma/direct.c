@@ -109,13 +109,13 @@ static int direct_post(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address, size_
                                     .data_length = length,
                                     .region      = rkey->region,
                                     .address     = address};
-    unsigned taken_back          = 0;
+    unsigned withdrawn           = 0;
 
-    if (ri_mail_put(rkey->reach, &head, data, &taken_back) != RI_MAIL_DONE) {
+    if (ri_mail_put(rkey->reach, &head, data, &withdrawn) != RI_MAIL_DONE) {
         return 0;
     }
     ri_posts_note(conn, rkey->reach);
-    conn->counters.rma_taken_back += taken_back;
+    conn->counters.rma_withdrawn += withdrawn;
     ++conn->counters.rma_mailed;
     return 1;
 }
@@ -126,14 +126,14 @@ static size_t direct_post_parts(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t addre
 {
     const ri_mailbox_head_t head = {
             .kind = RI_SERVE_PUT, .region = rkey->region, .address = address};
-    unsigned taken_back = 0;
+    unsigned withdrawn = 0;
     size_t done;
 
-    done = ri_mail_parts_put(rkey->reach, &head, data, length, &taken_back);
+    done = ri_mail_parts_put(rkey->reach, &head, data, length, &withdrawn);
     if (done > 0) {
         ri_posts_note(conn, rkey->reach);
     }
-    conn->counters.rma_taken_back += taken_back;
+    conn->counters.rma_withdrawn += withdrawn;
     conn->counters.rma_mailed += (done == length);
     return done;
 }
@@ -143,13 +143,13 @@ static ri_mail_fate_t direct_mail(ri_conn_t *conn, ri_rkey_t *rkey,
                                   const ri_mailbox_head_t *head, const void *data,
                                   void *result)
 {
-    unsigned taken_back = 0;
+    unsigned withdrawn = 0;
     ri_mail_fate_t fate;
 
-    fate = ri_mail_ask(rkey->reach, head, data, result, &taken_back);
-    conn->counters.rma_taken_back += taken_back;
+    fate = ri_mail_ask(rkey->reach, head, data, result, &withdrawn);
+    conn->counters.rma_withdrawn += withdrawn;
     conn->counters.rma_mailed += (fate == RI_MAIL_DONE);
-    conn->counters.rma_taken_back += (fate == RI_MAIL_TAKEN_BACK);
+    conn->counters.rma_withdrawn += (fate == RI_MAIL_WITHDRAWN);
     return fate;
 }
 
@@ -158,11 +158,11 @@ static ri_mail_fate_t direct_call(ri_conn_t *conn, ri_rkey_t *rkey,
                                   const ri_mailbox_head_t *head, const void *data,
                                   void *result)
 {
-    unsigned taken_back = 0;
+    unsigned withdrawn = 0;
     ri_mail_fate_t fate;
 
-    fate = ri_mail_call(rkey->reach, head, data, result, &taken_back);
-    conn->counters.rma_taken_back += taken_back;
+    fate = ri_mail_call(rkey->reach, head, data, result, &withdrawn);
+    conn->counters.rma_withdrawn += withdrawn;
     conn->counters.rma_called += (fate == RI_MAIL_DONE);
     return fate;
 }
@@ -214,11 +214,11 @@ static size_t direct_get_parts(ri_conn_t *conn, ri_rkey_t *rkey, void *buffer,
 {
     const ri_mailbox_head_t head = {
             .kind = RI_SERVE_GET, .region = rkey->region, .address = address};
-    unsigned taken_back = 0;
+    unsigned withdrawn = 0;
     size_t done;
 
-    done = ri_mail_parts_get(rkey->reach, &head, buffer, length, &taken_back);
-    conn->counters.rma_taken_back += taken_back;
+    done = ri_mail_parts_get(rkey->reach, &head, buffer, length, &withdrawn);
+    conn->counters.rma_withdrawn += withdrawn;
     conn->counters.rma_mailed += (done == length);
     return done;
 }
@@ -273,7 +273,7 @@ static ucs_status_t direct_mail_atomic(ri_conn_t *conn, ri_rkey_t *rkey,
         head.data_length += size;
     }
     fate = direct_mail(conn, rkey, &head, data, result);
-    if (fate == RI_MAIL_TAKEN_BACK) {
+    if (fate == RI_MAIL_WITHDRAWN) {
         fate = direct_call(conn, rkey, &head, data, result);
     }
     if (fate == RI_MAIL_DONE) {

@@ -33,12 +33,12 @@ static void mail_lock(ri_reach_t *reach)
 }
 
 ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                           const void *data, unsigned *taken_back_p)
+                           const void *data, unsigned *withdrawn_p)
 {
     if (!ri_mail_queue_try(reach)) {
         return RI_MAIL_REFUSED;
     }
-    ri_mail_queue_make_room(reach, taken_back_p);
+    ri_mail_queue_make_room(reach, withdrawn_p);
     ri_mail_queue_post_put(reach, head, data);
     ri_reach_unlock(reach);
     return RI_MAIL_DONE;
@@ -46,13 +46,13 @@ ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
 
 /* An operation was posted behind the puts: they are over, and it is. */
 static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint32_t number, size_t length,
-                                  void *result, unsigned *taken_back_p)
+                                  void *result, unsigned *withdrawn_p)
 {
     ri_mailbox_tx_t *mail    = &reach->mail;
-    uint32_t taken_back      = ri_mail_queue_wait(reach, number + 1);
+    uint32_t withdrawn       = ri_mail_queue_wait(reach, number + 1);
     ri_mailbox_state_t state = ri_mailbox_tx_state(mail, number);
 
-    ri_mail_queue_end_puts(reach, number, taken_back, taken_back_p);
+    ri_mail_queue_end_puts(reach, number, withdrawn, withdrawn_p);
     reach->oldest = mail->next; /* also puts that were posted once more */
     if ((state == RI_MAILBOX_DONE) && (result != NULL)) {
         memcpy(result, ri_mailbox_data(mail->area, mail->slot, number, length), length);
@@ -64,7 +64,7 @@ static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint32_t number, size_t len
     case RI_MAILBOX_REFUSED:
         return RI_MAIL_REFUSED;
     default:
-        return RI_MAIL_TAKEN_BACK; /* or its process is gone */
+        return RI_MAIL_WITHDRAWN; /* or its process is gone */
     }
 }
 
@@ -84,19 +84,19 @@ static int mail_lock_soon(ri_reach_t *reach)
 }
 
 ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                           const void *data, void *result, unsigned *taken_back_p)
+                           const void *data, void *result, unsigned *withdrawn_p)
 {
     ri_mail_fate_t fate = RI_MAIL_REFUSED;
     uint32_t number;
 
     if (!mail_lock_soon(reach)) {
-        return RI_MAIL_TAKEN_BACK; /* another thread waits for its own */
+        return RI_MAIL_WITHDRAWN; /* another thread waits for its own */
     }
     if (reach->mail.area != NULL) {
-        ri_mail_queue_make_room(reach, taken_back_p);
+        ri_mail_queue_make_room(reach, withdrawn_p);
         number = ri_mailbox_tx_post(&reach->mail, head, data);
-        fate   = mail_finish(reach, number, head->length, result, taken_back_p);
-        if (fate != RI_MAIL_TAKEN_BACK) {
+        fate   = mail_finish(reach, number, head->length, result, withdrawn_p);
+        if (fate != RI_MAIL_WITHDRAWN) {
             ri_mail_queue_note_done(reach);
         }
     }
@@ -106,39 +106,39 @@ ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
 
 /* The reach is locked, and the target has a thread. */
 static ri_mail_fate_t mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                                const void *data, void *result, unsigned *taken_back_p)
+                                const void *data, void *result, unsigned *withdrawn_p)
 {
     ri_mail_fate_t fate;
     uint32_t number;
 
-    ri_mail_queue_settle(reach, reach->mail.next, taken_back_p);
+    ri_mail_queue_settle(reach, reach->mail.next, withdrawn_p);
     number = ri_mailbox_tx_post(&reach->mail, head, data);
     ri_mailbox_tx_call(&reach->mail);
     ri_mail_queue_wait_long(reach, number, MAIL_CALLED);
-    fate          = mail_finish(reach, number, head->length, result, taken_back_p);
-    reach->silent = (fate == RI_MAIL_TAKEN_BACK) ? MAIL_SILENT : 0;
+    fate              = mail_finish(reach, number, head->length, result, withdrawn_p);
+    reach->skip_calls = (fate == RI_MAIL_WITHDRAWN) ? MAIL_SILENT : 0;
     return fate;
 }
 
 ri_mail_fate_t ri_mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                            const void *data, void *result, unsigned *taken_back_p)
+                            const void *data, void *result, unsigned *withdrawn_p)
 {
-    ri_mail_fate_t fate = RI_MAIL_TAKEN_BACK;
+    ri_mail_fate_t fate = RI_MAIL_WITHDRAWN;
 
     mail_lock(reach);
-    if (reach->silent > 0) {
-        --reach->silent;
+    if (reach->skip_calls > 0) {
+        --reach->skip_calls;
     } else if (ri_mailbox_tx_has_thread(&reach->mail)) {
-        fate = mail_call(reach, head, data, result, taken_back_p);
+        fate = mail_call(reach, head, data, result, withdrawn_p);
     }
     ri_reach_unlock(reach);
     return fate;
 }
 
-void ri_mail_settle(ri_reach_t *reach, unsigned *taken_back_p)
+void ri_mail_settle(ri_reach_t *reach, unsigned *withdrawn_p)
 {
     mail_lock(reach);
-    ri_mail_queue_settle(reach, reach->mail.next, taken_back_p);
+    ri_mail_queue_settle(reach, reach->mail.next, withdrawn_p);
     ri_reach_unlock(reach);
 }
 

@@ -4,7 +4,7 @@
  *
  * Small operations on memory of another process are left to that process by its mailbox
  * (uct/shm/mailbox.h), for as long as they may take one that looks. That is some 0.2 us, where a
- * system call costs 1.7 us. They are taken back from a process that does not look.
+ * system call costs 1.7 us. They are withdrawn from a process that does not look.
  *
  * A put is posted and not waited for, until it is settled. Other operations are waited for: their
  * results are wanted, or only UCX could do them in place of the target.
@@ -18,7 +18,7 @@
 typedef enum ri_mail_fate {
     RI_MAIL_DONE, /* the operation is done; a put may still be on its way, as it was posted only */
     /* nothing was done, as the target did not look, or another thread asks it */
-    RI_MAIL_TAKEN_BACK,
+    RI_MAIL_WITHDRAWN,
     RI_MAIL_REFUSED /* nothing was done: there is no mailbox, or it does not do such a thing */
 } ri_mail_fate_t;
 
@@ -28,14 +28,14 @@ typedef enum ri_mail_fate {
  *
  * @param head        The operation. It is copied.
  * @param data        The head->data_length bytes to put. They are copied.
- * @param taken_back  The number of earlier puts that were done here, in place of the target, is
+ * @param withdrawn  The number of earlier puts that were done here, in place of the target, is
  *                    added to it.
  *
  * @return RI_MAIL_DONE: the put is posted, and ri_mail_settle() waits for it. RI_MAIL_REFUSED:
  *         nothing is posted, as there is no mailbox, or another thread uses it.
  */
 ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                           const void *data, unsigned *taken_back);
+                           const void *data, unsigned *withdrawn);
 
 /**
  * Have the target carry out an operation, and wait for its end. Puts that were posted before it
@@ -46,29 +46,29 @@ ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
  * @param data        The head->data_length bytes that come with it. They are copied.
  * @param result      With RI_MAIL_DONE, head->length bytes are written there. NULL: there is no
  *                    result, or it is not wanted.
- * @param taken_back  The number of earlier puts that were done here, in place of the target, is
+ * @param withdrawn  The number of earlier puts that were done here, in place of the target, is
  *                    added to it.
  *
- * @return What has become of the operation. RI_MAIL_TAKEN_BACK stands also for a target that was
+ * @return What has become of the operation. RI_MAIL_WITHDRAWN stands also for a target that was
  *         killed while it carried the operation out: its memory is gone with it.
  */
 ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                           const void *data, void *result, unsigned *taken_back);
+                           const void *data, void *result, unsigned *withdrawn);
 
 /** Have the thread of a target that does not look (attend.h) carry out an operation, and wait for
  * it up to 0.2 s. Another thread of this process that uses the reach is waited for. The parameters
  * are those of ri_mail_ask().
  *
- * @return As ri_mail_ask(). RI_MAIL_TAKEN_BACK stands also for a target without such a thread, and
+ * @return As ri_mail_ask(). RI_MAIL_WITHDRAWN stands also for a target without such a thread, and
  *         for some operations that follow one for which the thread did not come.
  */
 ri_mail_fate_t ri_mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                            const void *data, void *result, unsigned *taken_back);
+                            const void *data, void *result, unsigned *withdrawn);
 
-/** Wait until all posted puts of a reach are over, or take them back and do them here, in place of
- * the target. The number of those that were done here is added to @a taken_back. A put that cannot
+/** Wait until all posted puts of a reach are over, or withdraw them and do them here, in place of
+ * the target. The number of those that were done here is added to @a withdrawn. A put that cannot
  * be done here is waited for, and one that neither can do is lost (mail_queue.h). */
-void ri_mail_settle(ri_reach_t *reach, unsigned *taken_back);
+void ri_mail_settle(ri_reach_t *reach, unsigned *withdrawn);
 
 /** @return Whether all posted puts of a reach are over. It does not wait for any. */
 int ri_mail_is_settled(ri_reach_t *reach);

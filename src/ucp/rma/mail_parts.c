@@ -25,8 +25,8 @@
 /* @return Whether so much is to go in parts. */
 static int parts_pay(ri_reach_t *reach, ri_quick_t *quick, size_t length)
 {
-    if (reach->absent > 0) {
-        --reach->absent;
+    if (reach->skip_parts > 0) {
+        --reach->skip_parts;
         return 0;
     }
     if (length <= PARTS_FAR) {
@@ -62,15 +62,15 @@ static void parts_judge(ri_quick_t *quick, size_t length, uint64_t ticks)
 
 /* Post one part after the other until the target does not look. @return As ri_mail_parts_put(). */
 static size_t parts_post(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                         const uint8_t *data, size_t length, unsigned *taken_back_p)
+                         const uint8_t *data, size_t length, unsigned *withdrawn_p)
 {
     ri_mailbox_head_t part = *head;
     uint64_t begin         = ri_ticks();
     size_t done            = 0;
 
     while (done < length) {
-        ri_mail_queue_make_room(reach, taken_back_p);
-        if ((reach->absent > 0) || ri_reach_is_out(reach)) {
+        ri_mail_queue_make_room(reach, withdrawn_p);
+        if ((reach->skip_parts > 0) || ri_reach_is_out(reach)) {
             break;
         }
         part.address = head->address + done;
@@ -86,14 +86,14 @@ static size_t parts_post(ri_reach_t *reach, const ri_mailbox_head_t *head,
 }
 
 size_t ri_mail_parts_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                         const void *data, size_t length, unsigned *taken_back_p)
+                         const void *data, size_t length, unsigned *withdrawn_p)
 {
     size_t done;
 
     if (!parts_try(reach, &reach->quick_puts, length)) {
         return 0;
     }
-    done = parts_post(reach, head, data, length, taken_back_p);
+    done = parts_post(reach, head, data, length, withdrawn_p);
     ri_reach_unlock(reach);
     return done;
 }
@@ -182,7 +182,7 @@ static size_t parts_wait(ri_reach_t *reach, const parts_get_t *get)
         ready = parts_ready(reach, get);
     }
     if (ready <= from) {
-        ri_mail_queue_take_back(reach, number);
+        ri_mail_queue_withdraw(reach, number);
         ready = parts_ready(reach, get);
     }
     return ready;
@@ -213,24 +213,24 @@ static size_t parts_get(ri_reach_t *reach, const ri_mailbox_head_t *head, uint8_
 }
 
 size_t ri_mail_parts_get(ri_reach_t *reach, const ri_mailbox_head_t *head, void *result,
-                         size_t length, unsigned *taken_back_p)
+                         size_t length, unsigned *withdrawn_p)
 {
-    unsigned taken_back = 0;
-    size_t done         = 0;
+    unsigned withdrawn = 0;
+    size_t done        = 0;
 
     if (!parts_try(reach, &reach->quick_gets, length)) {
         return 0;
     }
-    ri_mail_queue_settle(reach, reach->mail.next, &taken_back);
-    if ((taken_back == 0) && !ri_reach_is_out(reach)) {
+    ri_mail_queue_settle(reach, reach->mail.next, &withdrawn);
+    if ((withdrawn == 0) && !ri_reach_is_out(reach)) {
         done = parts_get(reach, head, result, length);
     }
     if (done == length) {
         ri_mail_queue_note_done(reach);
     } else {
-        reach->absent = RI_MAIL_ABSENT;
+        reach->skip_parts = RI_MAIL_ABSENT;
     }
-    *taken_back_p += taken_back;
+    *withdrawn_p += withdrawn;
     ri_reach_unlock(reach);
     return done;
 }

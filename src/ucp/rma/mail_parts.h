@@ -16,24 +16,24 @@
  *
  * @param head  Of all of it, but for the lengths.
  * @param data  Of @a length bytes.
- * @param taken_back  Puts are added that had to make way, and were done here in place of the
+ * @param withdrawn  Puts are added that had to make way, and were done here in place of the
  *                    target.
  *
  * @return How many bytes are posted, and to be settled. The rest is to be put otherwise.
  */
 size_t ri_mail_parts_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                         const void *data, size_t length, unsigned *taken_back);
+                         const void *data, size_t length, unsigned *withdrawn);
 
 /**
  * Get what is longer than RI_MAILBOX_DATA, in parts, under the same conditions.
  *
  * @param head  Of all of it, but for the lengths.
- * @param taken_back  Puts are added that were posted before, and were done here in place of the
+ * @param withdrawn  Puts are added that were posted before, and were done here in place of the
  *                    target.
  *
  * @return How many bytes are at @a result. The rest is to be got in another way.
  */
 size_t ri_mail_parts_get(ri_reach_t *reach, const ri_mailbox_head_t *head, void *result,
-                         size_t length, unsigned *taken_back);
+                         size_t length, unsigned *withdrawn);
 
 #endif

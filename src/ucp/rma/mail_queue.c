@@ -53,7 +53,7 @@ static int queue_target_lives(ri_reach_t *reach)
     return reach->ep->plane->ops->check(reach->ep) == UCS_OK;
 }
 
-/* The target was at it when it was to be taken back. It needs some nanoseconds, unless it has lost
+/* The target was at it when it was to be withdrawn. It needs some nanoseconds, unless it has lost
  * its processor, or is gone. */
 static ri_noinline void queue_wait_for_end(ri_reach_t *reach, uint32_t number)
 {
@@ -62,7 +62,7 @@ static ri_noinline void queue_wait_for_end(ri_reach_t *reach, uint32_t number)
     while (queue_is_under_way(&reach->mail, number)) {
         ri_serve();
         if (++looks % QUEUE_LOOKS_YIELD == 0) {
-            if (ri_mailbox_tx_take_back(&reach->mail, number)) {
+            if (ri_mailbox_tx_withdraw(&reach->mail, number)) {
                 return; /* it was not at this one */
             }
             sched_yield();
@@ -88,12 +88,12 @@ static int queue_look(ri_reach_t *reach, uint32_t number)
     return 0;
 }
 
-/* Take back what was posted from one number on, the latest first: the target may be at what comes
- * before, but does nothing behind what is taken back. @return The first one that was taken back, or
+/* Withdraw what was posted from one number on, the latest first: the target may be at what comes
+ * before, but does nothing behind what is withdrawn. @return The first one that was withdrawn, or
  * @a end. */
-static uint32_t queue_take_back(ri_reach_t *reach, uint32_t from, uint32_t end)
+static uint32_t queue_withdraw(ri_reach_t *reach, uint32_t from, uint32_t end)
 {
-    while ((end != from) && ri_mailbox_tx_take_back(&reach->mail, end - 1)) {
+    while ((end != from) && ri_mailbox_tx_withdraw(&reach->mail, end - 1)) {
         --end;
     }
     return end;
@@ -105,7 +105,7 @@ uint32_t ri_mail_queue_wait(ri_reach_t *reach, uint32_t end)
 
     for (; number != end; ++number) {
         if (!queue_look(reach, number)) {
-            end = queue_take_back(reach, number, end);
+            end = queue_withdraw(reach, number, end);
             for (; number != end; ++number) {
                 queue_wait_for_end(reach, number);
             }
@@ -185,50 +185,50 @@ static ri_noinline int queue_leave_to_target(ri_reach_t *reach, uint32_t number)
     /* The new entry may be the old one */
     memcpy(data, ri_mailbox_data(mail->area, mail->slot, number, head.length),
            head.length);
-    reach->is_left = 1;
-    again          = ri_mailbox_tx_post(mail, &head, data);
+    reach->stock_only = 1;
+    again             = ri_mailbox_tx_post(mail, &head, data);
     if (ri_mailbox_tx_has_thread(mail)) {
         ri_mailbox_tx_call(mail);
     }
     ri_mail_queue_wait_long(reach, again, ri_mail_queue_patience);
-    ri_mail_queue_take_back(reach, again);
+    ri_mail_queue_withdraw(reach, again);
     state = ri_mailbox_tx_state(mail, again);
     ri_mailbox_tx_free(mail, again);
     return state == RI_MAILBOX_DONE;
 }
 
-/* A put is over, or was taken back. */
-static void queue_end_put(ri_reach_t *reach, uint32_t number, int is_taken_back,
-                          unsigned *taken_back_p)
+/* A put is over, or was withdrawn. */
+static void queue_end_put(ri_reach_t *reach, uint32_t number, int is_withdrawn,
+                          unsigned *withdrawn_p)
 {
     ri_mailbox_state_t state = ri_mailbox_tx_state(&reach->mail, number);
     ucs_status_t status;
 
     ri_mailbox_tx_free(&reach->mail, number);
-    if (!is_taken_back && (state == RI_MAILBOX_DONE)) {
+    if (!is_withdrawn && (state == RI_MAILBOX_DONE)) {
         ri_mail_queue_note_done(reach);
         return;
     }
-    reach->absent = RI_MAIL_ABSENT;
-    *taken_back_p += is_taken_back;
+    reach->skip_parts = RI_MAIL_ABSENT;
+    *withdrawn_p += is_withdrawn;
     status = queue_copy(reach, number);
     if (ri_likely(status == UCS_OK)) {
         return;
     }
-    if (!is_taken_back || !queue_may_leave(reach, number, status) ||
+    if (!is_withdrawn || !queue_may_leave(reach, number, status) ||
         !queue_leave_to_target(reach, number)) {
         queue_lose(reach, number, status);
     }
 }
 
-void ri_mail_queue_end_puts(ri_reach_t *reach, uint32_t end, uint32_t taken_back,
-                            unsigned *taken_back_p)
+void ri_mail_queue_end_puts(ri_reach_t *reach, uint32_t end, uint32_t withdrawn,
+                            unsigned *withdrawn_p)
 {
-    int is_taken_back = 0;
+    int is_withdrawn = 0;
 
     for (; reach->oldest != end; ++reach->oldest) {
-        is_taken_back |= (reach->oldest == taken_back);
-        queue_end_put(reach, reach->oldest, is_taken_back, taken_back_p);
+        is_withdrawn |= (reach->oldest == withdrawn);
+        queue_end_put(reach, reach->oldest, is_withdrawn, withdrawn_p);
     }
 }
 
@@ -241,19 +241,19 @@ void ri_mail_queue_reap(ri_reach_t *reach)
     }
 }
 
-void ri_mail_queue_settle(ri_reach_t *reach, uint32_t end, unsigned *taken_back_p)
+void ri_mail_queue_settle(ri_reach_t *reach, uint32_t end, unsigned *withdrawn_p)
 {
     int is_all = (end == reach->mail.next);
 
-    ri_mail_queue_end_puts(reach, end, ri_mail_queue_wait(reach, end), taken_back_p);
+    ri_mail_queue_end_puts(reach, end, ri_mail_queue_wait(reach, end), withdrawn_p);
     if (is_all) {
         reach->oldest = reach->mail.next; /* also what was posted once more */
     }
 }
 
-void ri_mail_queue_take_back(ri_reach_t *reach, uint32_t number)
+void ri_mail_queue_withdraw(ri_reach_t *reach, uint32_t number)
 {
-    if (!ri_mailbox_tx_take_back(&reach->mail, number)) {
+    if (!ri_mailbox_tx_withdraw(&reach->mail, number)) {
         queue_wait_for_end(reach, number);
     }
 }
@@ -264,7 +264,7 @@ void ri_mail_queue_drop(ri_reach_t *reach, uint32_t number)
 
     /* The latest first: the target goes on to none of them */
     for (at = reach->mail.next; at != number; --at) {
-        ri_mailbox_tx_take_back(&reach->mail, at - 1);
+        ri_mailbox_tx_withdraw(&reach->mail, at - 1);
     }
     for (; at != reach->mail.next; ++at) {
         queue_wait_for_end(reach, at);
@@ -273,13 +273,13 @@ void ri_mail_queue_drop(ri_reach_t *reach, uint32_t number)
     reach->oldest = at;
 }
 
-void ri_mail_queue_make_room_slow(ri_reach_t *reach, unsigned *taken_back_p)
+void ri_mail_queue_make_room_slow(ri_reach_t *reach, unsigned *withdrawn_p)
 {
     uint32_t end;
 
     ri_mail_queue_reap(reach);
     if (ri_mail_queue_is_full(reach)) {
         end = queue_look(reach, reach->oldest) ? reach->oldest + 1 : reach->mail.next;
-        ri_mail_queue_settle(reach, end, taken_back_p);
+        ri_mail_queue_settle(reach, end, withdrawn_p);
     }
 }

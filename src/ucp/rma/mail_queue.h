@@ -16,7 +16,7 @@
 /* Operations in parts that are not posted when a target did not look. */
 #define RI_MAIL_ABSENT 64
 
-/* Looks at an entry until an operation is taken back. A target that looks all the time has answered
+/* Looks at an entry until an operation is withdrawn. A target that looks all the time has answered
  * within some 20, and within 60 if its core is far. */
 #define RI_MAIL_LOOKS 64
 
@@ -56,46 +56,46 @@ static inline void ri_mail_queue_post_put(ri_reach_t *reach,
 /** Note that the target has done something that was asked for. */
 static inline void ri_mail_queue_note_done(ri_reach_t *reach)
 {
-    reach->silent = 0;
-    reach->absent = 0;
+    reach->skip_calls = 0;
+    reach->skip_parts = 0;
 }
 
 /** How many seconds a put waits for its target that this process cannot do in its place. */
 extern double ri_mail_queue_patience;
 
 /**
- * Wait for all that was posted before @a end. If the target does not look, take back as much of it
+ * Wait for all that was posted before @a end. If the target does not look, withdraw as much of it
  * as there is: nothing was posted behind it then.
  *
- * @return The first one that was taken back, and with it all others up to @a end; or @a end: all
+ * @return The first one that was withdrawn, and with it all others up to @a end; or @a end: all
  *         before it is over, or its target is gone.
  */
 uint32_t ri_mail_queue_wait(ri_reach_t *reach, uint32_t end);
 
 /** Wait for an operation as long as it is under way, but no longer than so many seconds, and no
- * longer than the target lives. It is not taken back. */
+ * longer than the target lives. It is not withdrawn. */
 void ri_mail_queue_wait_long(ri_reach_t *reach, uint32_t number, double seconds);
 
 /**
  * Give up the puts up to @a end, from which on there may be other operations. They are over, or were
- * taken back from @a taken_back on, which ri_mail_queue_wait() has returned. What was taken back or
- * refused is done here, in place of the target. What was taken back and cannot be done here, as the
+ * withdrawn from @a withdrawn on, which ri_mail_queue_wait() has returned. What was withdrawn or
+ * refused is done here, in place of the target. What was withdrawn and cannot be done here, as the
  * target alone can write that memory, is posted again and waited for, up to ri_mail_queue_patience;
- * from then on UCX has all (reach->is_left). A put that nobody can do is lost (reach->lost), and so
+ * from then on UCX has all (reach->stock_only). A put that nobody can do is lost (reach->lost), and so
  * are all like it behind one that was lost.
  *
- * @param taken_back_p  The number of puts that were taken back is added to it.
+ * @param withdrawn_p  The number of puts that were withdrawn is added to it.
  */
-void ri_mail_queue_end_puts(ri_reach_t *reach, uint32_t end, uint32_t taken_back,
-                            unsigned *taken_back_p);
+void ri_mail_queue_end_puts(ri_reach_t *reach, uint32_t end, uint32_t withdrawn,
+                            unsigned *withdrawn_p);
 
 /** Wait for the puts up to @a end, and give them up, as ri_mail_queue_end_puts() says. */
-void ri_mail_queue_settle(ri_reach_t *reach, uint32_t end, unsigned *taken_back_p);
+void ri_mail_queue_settle(ri_reach_t *reach, uint32_t end, unsigned *withdrawn_p);
 
-/** Take back an operation that is not a put, or wait for its end if the target has begun with it. */
-void ri_mail_queue_take_back(ri_reach_t *reach, uint32_t number);
+/** Withdraw an operation that is not a put, or wait for its end if the target has begun with it. */
+void ri_mail_queue_withdraw(ri_reach_t *reach, uint32_t number);
 
-/** Take back what was posted from a number on, or wait for its end, and give it up. None of it is a
+/** Withdraw what was posted from a number on, or wait for its end, and give it up. None of it is a
  * put. */
 void ri_mail_queue_drop(ri_reach_t *reach, uint32_t number);
 
@@ -103,13 +103,13 @@ void ri_mail_queue_drop(ri_reach_t *reach, uint32_t number);
 void ri_mail_queue_reap(ri_reach_t *reach);
 
 /** What ri_mail_queue_make_room() does if there is no free entry. */
-void ri_mail_queue_make_room_slow(ri_reach_t *reach, unsigned *taken_back_p);
+void ri_mail_queue_make_room_slow(ri_reach_t *reach, unsigned *withdrawn_p);
 
 /** Make an entry free, if none is: that of the oldest put if the target looks, else of all. */
-static inline void ri_mail_queue_make_room(ri_reach_t *reach, unsigned *taken_back_p)
+static inline void ri_mail_queue_make_room(ri_reach_t *reach, unsigned *withdrawn_p)
 {
     if (ri_mail_queue_is_full(reach)) {
-        ri_mail_queue_make_room_slow(reach, taken_back_p);
+        ri_mail_queue_make_room_slow(reach, withdrawn_p);
     }
 }
 

@@ -62,10 +62,10 @@ static void posts_end(ri_conn_t *conn)
 
 void ri_posts_settle_slow(ri_conn_t *conn)
 {
-    unsigned taken_back = 0;
+    unsigned withdrawn = 0;
 
-    ri_mail_settle(conn->rma.reach, &taken_back);
-    conn->counters.rma_taken_back += taken_back;
+    ri_mail_settle(conn->rma.reach, &withdrawn);
+    conn->counters.rma_withdrawn += withdrawn;
     posts_end(conn);
 }
 

@@ -26,12 +26,12 @@ typedef struct ri_reach {
     /* puts that were posted and are not known to be over: from this number on, up to mail.next */
     uint32_t oldest;
     ri_mailbox_head_t heads[RI_MAILBOX_DEPTH]; /* of posted puts, by entry */
-    int silent; /* so many calls of its thread are left out, as it did not come */
-    int absent; /* so many operations in parts go another way, as it did not look at its mail */
+    int skip_calls; /* so many calls of its thread are left out, as it did not come */
+    int skip_parts; /* so many operations in parts go another way, as it did not look at its mail */
     /* whether such puts and gets in parts are faster than a system call */
     ri_quick_t quick_puts, quick_gets;
     ucs_status_t lost; /* why a put was lost, from then on; UCS_OK: none was */
-    int is_left; /* 1: UCX does all, as there is memory that only its own process can write */
+    int stock_only; /* 1: UCX does all, as there is memory that only its own process can write */
     double proved; /* when it was last seen that the process is the one that is meant */
     ucs_list_link_t list;
     unsigned users;
@@ -86,7 +86,7 @@ static inline void ri_reach_unlock(ri_reach_t *reach)
 /** @return Whether operations go another way from now on. */
 static inline int ri_reach_is_out(const ri_reach_t *reach)
 {
-    return (reach->lost != UCS_OK) || reach->is_left;
+    return (reach->lost != UCS_OK) || reach->stock_only;
 }
 
 /** Add one more user to a reach that has users: ri_reach_put() has to be called once more. */

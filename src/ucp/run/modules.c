@@ -8,7 +8,7 @@
  * its order does not matter:
  *
  * worker_says     rndv and ud_ends before coop_recv: what has come is told before receives end,
- *                 whose callbacks may do anything. rtr_written last: it gives ways up, and ud_ends
+ *                 whose callbacks may do anything. rtr_notified last: it gives ways up, and ud_ends
  *                 speaks by them
  * worker_stops    channel before net_transfer: callbacks open no channel any more. net_transfer
  *                 before release: what was being read from pools is released, too. planes last:
@@ -17,7 +17,7 @@
  *                 nothing any more to receives that wait. match last: until then a callback may
  *                 post a receive that takes a message
  * worker_closes   pool before planes: its memory is registered with them
- * peer_freed      planes before rtr_written: a way that ends gives up the entries of RTRs, which go
+ * peer_freed      planes before rtr_notified: a way that ends gives up the entries of RTRs, which go
  *                 then
  * conn_loses      control first: the peer is asked for its id as long as the conn may send
  * conn_fails      ring and channel before release and pool_send: nothing releases a buffer by them
@@ -42,6 +42,6 @@ const ri_module_t *const ri_modules[] = {
         &ri_module_release,       &ri_module_pool_send,    &ri_module_pool,
         &ri_module_coop_send,     &ri_module_ud_ends,      &ri_module_coop_recv,
         &ri_module_coop_exchange, &ri_module_planes,       &ri_module_rtr_net,
-        &ri_module_rtr_written,   &ri_module_rtr_known,    &ri_module_rtr_send_net,
+        &ri_module_rtr_notified,  &ri_module_rtr_known,    &ri_module_rtr_send_net,
         &ri_module_sender_map,    &ri_module_am,           &ri_module_bounce,
         &ri_module_gone,          &ri_module_report_file,  NULL};

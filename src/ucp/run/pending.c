@@ -22,7 +22,7 @@ static void pending_progress_conn(ri_conn_t *conn)
         }
     }
     if (conn->flags & RI_CONN_RING_STOP) {
-        if (ri_ring_life_take_back(conn)) {
+        if (ri_ring_life_withdraw(conn)) {
             return;
         }
         ri_ring_life_close(conn);

@@ -53,7 +53,7 @@
     _v(RMA_COPIED_BYTES, "rma_copied_bytes") \
     _v(RMA_MAILED, "rma_mailed") \
     _v(RMA_CALLED, "rma_called") \
-    _v(RMA_TAKEN_BACK, "rma_taken_back") \
+    _v(RMA_WITHDRAWN, "rma_withdrawn") \
     _v(RMA_STOCK, "rma_stock") \
     _v(LIFE_US, "life_us") \
     _v(SEND_US, "send_us") \

@@ -68,7 +68,7 @@ void ri_report_add_sent(uint64_t *values, const ri_conn_counters_t *sent)
     values[RI_REPORT_RMA_COPIED_BYTES] += sent->rma_copied_bytes;
     values[RI_REPORT_RMA_MAILED] += sent->rma_mailed;
     values[RI_REPORT_RMA_CALLED] += sent->rma_called;
-    values[RI_REPORT_RMA_TAKEN_BACK] += sent->rma_taken_back;
+    values[RI_REPORT_RMA_WITHDRAWN] += sent->rma_withdrawn;
     values[RI_REPORT_RMA_STOCK] += sent->rma_stock;
 }
 

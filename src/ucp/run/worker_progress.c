@@ -16,7 +16,7 @@
 #include "../link/way.h"
 #include "../link/way_idle.h"
 #include "../proto/coop/coop.h"
-#include "../proto/rtr/rtr_written.h"
+#include "../proto/rtr/rtr_notified.h"
 #include "../../ucs/clock.h"
 #include "../../ucs/settings.h"
 
@@ -87,7 +87,7 @@ void ri_worker_housekeeping(ri_worker_t *worker)
     ri_way_check_idle(worker);
     if ((worker->net.rc != NULL) || (worker->net.ud != NULL)) {
         ri_net_transfer_progress(worker);
-        ri_rtr_written_progress(worker);
+        ri_rtr_notified_progress(worker);
     }
 }
 
@@ -171,7 +171,7 @@ static ri_noinline unsigned worker_progress_under_way(ri_worker_t *worker)
     }
     if (worker->num_transfers > 0) {
         count += ri_net_transfer_progress(worker);
-        count += ri_rtr_written_progress(worker);
+        count += ri_rtr_notified_progress(worker);
     } else if (ri_unlikely(worker->linger > 0)) {
         worker_linger(worker);
     }

@@ -33,7 +33,8 @@
 /* Runs shorter than this are packed whichever protocol moves them. */
 #define SEND_SHORT_RUN 1024
 
-void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t status)
+void ri_send_return_number(ri_conn_t *conn, uint32_t sn, uint64_t tag,
+                           ucs_status_t status)
 {
     if (conn->tx_sn == sn) {
         conn->tx_sn  = sn - 1;
@@ -89,7 +90,7 @@ static ucs_status_t send_start(ri_send_req_t *req, const ri_send_terms_t *terms)
         } else if (ri_rtr_known_is_used(terms->rtr)) {
             ri_conn_lose(conn, req->sn, status); /* the receiver counts on it */
         } else {
-            ri_send_take_back(conn, req->sn, previous_tag, status);
+            ri_send_return_number(conn, req->sn, previous_tag, status);
         }
         return status;
     }

@@ -24,14 +24,15 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
                                   int sync);
 
 /**
- * Number @a sn was not sent. The receiver waits for every number, so it is taken back, with all
- * RTRs that wait, as they may have counted it. If later ones were sent meanwhile, the conn fails by
- * ri_conn_lose(), which calls back; the conn may be gone afterwards.
+ * Number @a sn was not sent. The receiver waits for every number, so the next message gets it. All
+ * RTRs that wait are dropped, as they may have counted it. If later numbers were sent meanwhile, the
+ * conn fails by ri_conn_lose(), which calls back; the conn may be gone afterwards.
  *
  * @param tag     Tag of the message before it.
  * @param status  Why it was not sent.
  */
-void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t status);
+void ri_send_return_number(ri_conn_t *conn, uint32_t sn, uint64_t tag,
+                           ucs_status_t status);
 
 /* The datatype of a send or receive: bytes, if the application names none. */
 #define RI_SEND_PARAM_DATATYPE(_param) \

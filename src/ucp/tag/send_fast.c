@@ -85,7 +85,7 @@ static ri_inline ucs_status_ptr_t send_am(ri_conn_t *conn, unsigned class, int c
         status = ri_am_send_gather(conn, buffer, header_length, data, length);
     }
     if (ri_unlikely(UCS_STATUS_IS_ERR(status))) {
-        ri_send_take_back(conn, sn, previous_tag, status);
+        ri_send_return_number(conn, sn, previous_tag, status);
         return UCS_STATUS_PTR(status);
     }
 

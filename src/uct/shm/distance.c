@@ -17,7 +17,7 @@ static void distance_note(ri_distance_t *distance, uint64_t ticks)
     }
 }
 
-uint32_t ri_distance_read(ri_distance_t *distance, const _Atomic(uint32_t) *word)
+uint32_t ri_distance_timed_read(ri_distance_t *distance, const _Atomic(uint32_t) *word)
 {
     uint64_t begin = ri_ticks_in_order();
     uint32_t value = atomic_load_explicit(word, memory_order_acquire);

@@ -38,6 +38,6 @@ static inline int ri_distance_is_far(const ri_distance_t *distance)
 /** Read a word that the other side writes, in a line that it writes nothing else in. If the word
  * has changed, note how long that has taken. What was written before the word is seen afterwards.
  * @return The word. */
-uint32_t ri_distance_read(ri_distance_t *distance, const _Atomic(uint32_t) *word);
+uint32_t ri_distance_timed_read(ri_distance_t *distance, const _Atomic(uint32_t) *word);
 
 #endif

@@ -104,7 +104,7 @@ static int mailbox_serve_entry(ri_mailbox_area_t *area, unsigned slot, uint32_t 
 
     if (!atomic_compare_exchange_strong(&entry->state, &posted,
                                         RI_MAILBOX_WORD(number, RI_MAILBOX_SERVING))) {
-        return 0; /* it was taken back */
+        return 0; /* it was withdrawn */
     }
     length = mailbox_serve_op(area, slot, number, func);
     atomic_store_explicit(

@@ -53,7 +53,7 @@
  *
  *   FREE -> POSTED             origin: ri_mailbox_tx_post()
  *   POSTED -> SERVING          target: it has seen the doorbell
- *   POSTED -> FREE             origin: it takes the operation back; ri_mailbox_tx_take_back()
+ *   POSTED -> FREE             origin: it withdraws the operation; ri_mailbox_tx_withdraw()
  *   SERVING -> DONE, REFUSED   target
  *   DONE, REFUSED -> FREE      origin: it has seen the result; ri_mailbox_tx_free()
  */
@@ -143,7 +143,7 @@ typedef struct ri_mailbox_tx {
  * NULL. */
 ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx);
 
-/** End a mailbox, if there is one. Origins that have it open take back what they post. */
+/** End a mailbox, if there is one. Origins that have it open withdraw what they post. */
 void ri_mailbox_rx_end(ri_mailbox_rx_t *rx);
 
 /** Carries out an operation, or RI_MAILBOX_DATA bytes of a long one. It is wire input. Nobody else
@@ -209,7 +209,7 @@ static inline void ri_mailbox_rx_announce_thread(ri_mailbox_rx_t *rx, int is_the
 ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd);
 
 /** Give the slot back and unmap the mailbox, if there is one. All that was posted is over, or was
- * taken back. */
+ * withdrawn. */
 void ri_mailbox_tx_close(ri_mailbox_tx_t *tx);
 
 /** @return Whether the target has a thread that can be called. */
@@ -286,7 +286,7 @@ static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx, uint32_t number)
 
 /** Take operation @a number back. @return Whether its entry is free now and nothing was done; else
  * the target has begun with it. */
-static inline int ri_mailbox_tx_take_back(ri_mailbox_tx_t *tx, uint32_t number)
+static inline int ri_mailbox_tx_withdraw(ri_mailbox_tx_t *tx, uint32_t number)
 {
     uint32_t posted = RI_MAILBOX_WORD(number, RI_MAILBOX_POSTED);
 

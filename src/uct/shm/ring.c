@@ -147,7 +147,7 @@ static void ring_tx_grow(ri_ring_tx_t *tx)
  * broken peer must not make this side overwrite what it may not, nor run in circles. */
 static uint32_t ring_tx_read_limit(ri_ring_tx_t *tx)
 {
-    uint32_t consumed = ri_distance_read(&tx->distance, &tx->control->consumed);
+    uint32_t consumed = ri_distance_timed_read(&tx->distance, &tx->control->consumed);
 
     return (tx->pos - consumed <= tx->mask + 1) ? consumed + tx->mask + 1 : tx->limit;
 }

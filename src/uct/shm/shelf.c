@@ -104,7 +104,7 @@ void ri_shelf_tx_close(ri_shelf_tx_t *tx)
  * part where another one is still on its way. */
 static void shelf_tx_update(ri_shelf_tx_t *tx)
 {
-    uint32_t taken = ri_distance_read(&tx->distance, &tx->shelf.head->taken);
+    uint32_t taken = ri_distance_timed_read(&tx->distance, &tx->shelf.head->taken);
 
     if (tx->shelf.pos - taken <= tx->shelf.pos - tx->taken) {
         tx->taken = taken;

@@ -134,7 +134,7 @@ ucs_status_t ri_slot_claim(ri_ring_slot_t *slot, uint32_t total, ri_slot_side_t 
 void ri_slot_init(ri_ring_slot_t *slot, uint32_t id, uint64_t address);
 
 /** Sender: take the message back, if nothing has been claimed yet: nothing can be claimed then.
- * @return Whether it was taken back by this call. */
+ * @return Whether it was withdrawn by this call. */
 int ri_slot_withdraw(ri_ring_slot_t *slot);
 
 /** @return Whether the sender has taken the message back. */

@@ -325,7 +325,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          [](killed_side &v) { v.progress_until("ud_received"); }, nothing, "ud_received"},
         {"ud_rtr_out", KILLED_AT_MESSAGES | KILLED_BY_RDMA, "IB_TRANSPORT=ud RTR=y",
          LARGE_LENGTH, nothing, nothing, offer_two, send_one, "rtr_sent"},
-        /* One queue pair each: messages wait for it, and what was offered is taken back */
+        /* One queue pair each: messages wait for it, and what was offered is withdrawn */
         {"ud_busy", KILLED_AT_MESSAGES, "IB_TRANSPORT=ud RTR=y UD_QPS=1", LARGE_LENGTH,
          nothing,
          [](killed_side &s) {

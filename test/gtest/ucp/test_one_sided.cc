@@ -323,7 +323,7 @@ TEST_P(test_one_sided, target_computes)
             EXPECT_EQ(2, t.count("rma_atomics"));
         } else {
             EXPECT_LT(0, t.count("rma_copied"));
-            EXPECT_LT(0, t.count("rma_taken_back"));
+            EXPECT_LT(0, t.count("rma_withdrawn"));
             EXPECT_LE(1,
                       t.count("rma_called")); /* and it may be awake for the next one */
         }
@@ -371,7 +371,7 @@ TEST_P(test_one_sided, flush_with_a_target_that_computes)
         ASSERT_EQ(0, memcmp(seen.data(), &i, sizeof(i))) << "flush " << i % 6;
     }
     EXPECT_EQ(60, t.count("rma_mailed"));
-    EXPECT_LT(0, t.count("rma_taken_back")); /* a thread of the target may look, too */
+    EXPECT_LT(0, t.count("rma_withdrawn")); /* a thread of the target may look, too */
     t.look();
     t.end();
 }

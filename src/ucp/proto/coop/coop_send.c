@@ -265,7 +265,7 @@ int ri_coop_send_let_go(ri_conn_t *conn)
     for (; coop != NULL; coop = next) {
         next = coop_next_send(conn, coop);
         if (!coop->offered && ri_slot_withdraw(coop->slot)) {
-            coop->send->taken_back = 1;
+            coop->send->withdrawn = 1;
             coop_free_send(coop); /* the receiver reads or asks for it all */
         }
     }

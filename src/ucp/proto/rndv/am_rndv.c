@@ -90,7 +90,7 @@ void ri_am_rndv_handle_nack(ri_worker_t *worker, ri_conn_t *conn,
     if (req != NULL) {
         if (req->keys != NULL) {
             ri_way_nacked(conn, req->way, msg->flags);
-        } else if ((req->target == RI_SEND_TARGET_NONE) && !req->taken_back &&
+        } else if ((req->target == RI_SEND_TARGET_NONE) && !req->withdrawn &&
                    !ri_dt_is_spread(&req->data)) {
             conn->flags &= ~RI_CONN_PLANE_READ;
         }

@@ -14,7 +14,7 @@
 #include "../../core/recv_req.h"
 #include "am_rndv.h"
 #include "../../link/net_transfer.h"
-#include "../../link/place.h"
+#include "../../link/recv_memory.h"
 #include "rndv.h"
 #include "send_keys.h"
 
@@ -42,10 +42,10 @@ struct net_read {
     uint32_t req_id;  /* of the send, or pool buffer */
     uint8_t wire_type;
     uint16_t rts_flags;
-    int direct;          /* into the memory of the receive */
-    int unpacks;         /* each part is unpacked when it is there */
-    ri_place_t place;    /* that is read into */
-    ucs_status_t status; /* of the parts that have ended, or could not be started */
+    int direct;             /* into the memory of the receive */
+    int unpacks;            /* each part is unpacked when it is there */
+    ri_recv_memory_t place; /* that is read into */
+    ucs_status_t status;    /* of the parts that have ended, or could not be started */
     ucs_status_t unpack_status; /* of those that were unpacked */
     unsigned num_parts;         /* that have not ended */
     net_read_part_t parts[];    /* NET_READ_PARTS if it unpacks, else one */
@@ -55,7 +55,7 @@ static void net_read_end(ri_net_transfer_t *op, int ending);
 
 static void net_read_free(net_read_t *read)
 {
-    ri_place_close(&read->place);
+    ri_recv_memory_close(&read->place);
     free(read);
 }
 
@@ -114,8 +114,8 @@ static ucs_status_t net_read_start(net_read_t *read, ri_plane_ep_t *ep,
     ucs_status_t status;
     size_t i;
 
-    status = ri_place_open(&read->place, ep->plane, read->recv, read->direct, local,
-                           &transfer.num_local);
+    status = ri_recv_memory_open(&read->place, ep->plane, read->recv, read->direct, local,
+                                 &transfer.num_local);
     if (status != UCS_OK) {
         return status;
     }
@@ -136,7 +136,8 @@ static ucs_status_t net_read_finish(net_read_t *read)
 
     stream->counters.rx_read_bytes += recv->info.length;
     ri_rndv_answer(stream, read->wire_type, read->req_id, &rts);
-    return read->unpacks ? read->unpack_status : ri_place_finish(&read->place, recv);
+    return read->unpacks ? read->unpack_status :
+                           ri_recv_memory_finish(&read->place, recv);
 }
 
 /* The data cannot be read by the way of that number. @return What becomes of the receive. */

@@ -347,7 +347,7 @@ static void ud_recv_complete(ri_recv_req_t *recv, struct ri_ud_recv_op *op)
     ++stream->busy; /* callbacks must not free it */
     recv->super.worker->linger = RI_UD_LINGER;
     ri_rndv_recv_forget(recv);
-    status = ri_place_finish(&op->place, recv);
+    status = ri_recv_memory_finish(&op->place, recv);
     ri_ud_run_free(op); /* before the memory is the application's */
     if (status != UCS_INPROGRESS) {
         ri_recv_complete(recv, status);

@@ -54,7 +54,7 @@ void ri_ud_run_get_keys(const ri_keys_t *keys, uint32_t *local_keys)
 
 void ri_ud_run_free(struct ri_ud_recv_op *op)
 {
-    ri_place_close(&op->place);
+    ri_recv_memory_close(&op->place);
     free(op);
 }
 
@@ -99,8 +99,8 @@ ucs_status_t ri_ud_run_recv(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t lengt
     op->super.ud.ready = run_recv_ready;
     op->calls          = calls;
     op->recv           = recv;
-    status = ri_place_open(&op->place, peer->way.ep->plane, recv, direct, segments,
-                           &list.count);
+    status = ri_recv_memory_open(&op->place, peer->way.ep->plane, recv, direct, segments,
+                                 &list.count);
     if (status == UCS_OK) {
         ri_ud_run_get_keys(&op->place.keys, keys);
         status = op->super.ops->recv(peer->way.ep, &list, is_offer, &op->super.ud,

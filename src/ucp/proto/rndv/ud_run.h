@@ -10,7 +10,7 @@
 #define RI_UD_RUN_H
 
 #include "../../link/net_transfer.h"
-#include "../../link/place.h"
+#include "../../link/recv_memory.h"
 #include "../../../uct/ib/ud/ud.h"
 
 /* What both sides have. */
@@ -37,7 +37,7 @@ struct ri_ud_recv_op {
     ri_ud_run_t super;
     const ri_ud_recv_calls_t *calls; /* not called any more when recv is NULL */
     ri_recv_req_t *recv;             /* NULL: the receive has let go of the transfer */
-    ri_place_t place;
+    ri_recv_memory_t place;
     uint32_t number; /* of the transfer, if it was offered */
 };
 
@@ -59,12 +59,12 @@ void ri_ud_run_get_keys(const ri_keys_t *keys, uint32_t *local_keys);
  * Post the memory of a receive.
  *
  * @param length    Of the message.
- * @param direct    As of ri_place_open().
+ * @param direct    As of ri_recv_memory_open().
  * @param is_offer  As of ri_ud_ops_t, and so is @a target.
  * @param calls     What is done when that goes on. The protocol may change op->calls later.
  * @param op_p      Set, unless that fails; then nothing is left.
  *
- * @return As recv of ri_ud_ops_t, or an error of ri_place_open(); or UCS_ERR_NO_MEMORY.
+ * @return As recv of ri_ud_ops_t, or an error of ri_recv_memory_open(); or UCS_ERR_NO_MEMORY.
  */
 ucs_status_t ri_ud_run_recv(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t length,
                             int direct, int is_offer, const ri_ud_recv_calls_t *calls,

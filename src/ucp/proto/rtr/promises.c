@@ -10,11 +10,11 @@
 #include "rtr_lost.h"
 #include "rtr_meet.h"
 #include "rtr_queue.h"
-#include "rtr_revoke.h"
+#include "rtr_revoked.h"
 
 const ri_promises_t ri_promises = {.match         = ri_rtr_match,
                                    .match_plain   = ri_rtr_match_plain,
-                                   .ask_senders   = ri_rtr_revoke_ask_senders,
+                                   .ask_senders   = ri_rtr_revoked_ask_senders,
                                    .decide        = ri_rtr_lost_decide,
                                    .meet          = ri_rtr_meet,
                                    .learn         = ri_rtr_learn,

@@ -85,7 +85,7 @@ static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
 }
 
 /* Whether a receive has offered its memory to another sender. */
-static int rtr_is_out_to_other(const ri_recv_req_t *recv, const ri_stream_t *stream)
+static int rtr_is_for_other(const ri_recv_req_t *recv, const ri_stream_t *stream)
 {
     return ri_rtr_state_is_offered(recv) && (recv->rtr.stream != stream);
 }
@@ -98,7 +98,7 @@ static int rtr_has_grants(const ri_stream_t *stream)
 }
 
 /* Whether RTRs to a sender can be withdrawn without asking it. */
-static int rtr_is_local(const ri_stream_t *stream)
+static int rtr_needs_no_answer(const ri_stream_t *stream)
 {
     return rtr_has_grants(stream) || ri_rtr_ud_is_possible(stream);
 }
@@ -120,13 +120,13 @@ static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream,
 {
     ri_tag_node_t *head = ri_tag_index_find(&recv->mask_class->posted, recv->node.key);
     ri_tag_node_t *node = head;
-    int is_local        = rtr_is_local(stream);
+    int is_local        = rtr_needs_no_answer(stream);
     int ahead           = RI_RTR_DEPTH;
     int i;
 
     for (i = 0; i < RI_RTR_DEPTH; ++i) {
         *other_p = ri_container_of(node, ri_recv_req_t, node);
-        if (rtr_is_out_to_other(*other_p, stream) ||
+        if (rtr_is_for_other(*other_p, stream) ||
             rtr_is_of_other_kind(*other_p, is_local)) {
             return ahead;
         }
@@ -156,7 +156,7 @@ static int rtr_find_place(const ri_recv_req_t *recv, const ri_stream_t *stream,
         return 1;
     }
     if (!rtr_has_grants(stream)) {
-        return !rtr_is_local(stream) && ri_rtr_net_takes(recv, stream);
+        return !rtr_needs_no_answer(stream) && ri_rtr_net_takes(recv, stream);
     }
     return stream->plane_grids &&
            ri_dt_grid(&recv->data, &place->address, &place->grid) &&
@@ -284,7 +284,8 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
     int ahead;
 
     if ((recv->mask_class == NULL) || (stream == NULL) || stream->broken ||
-        stream->closed || (!rtr_is_local(stream) && !ri_rtr_net_is_possible(stream))) {
+        stream->closed ||
+        (!rtr_needs_no_answer(stream) && !ri_rtr_net_is_possible(stream))) {
         return RTR_NEVER;
     }
     if (!rtr_find_place(recv, stream, &place)) {
@@ -339,7 +340,7 @@ void ri_rtr_posted(ri_recv_req_t *recv)
 
 /* Withdraw the RTRs of a posted receive, and of later ones that count it, except those
  * offered to @a stream. They may be sent again. @return 0 if one has been used. */
-static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stream)
+static int rtr_withdraw_dependents(ri_recv_req_t *recv, const ri_stream_t *stream)
 {
     const ri_tag_node_t *head, *next;
     ri_tag_node_t *node = &recv->node;
@@ -354,7 +355,7 @@ static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stre
     for (i = 0; i < RI_RTR_DEPTH; ++i) {
         next  = node->next;
         other = ri_container_of(node, ri_recv_req_t, node);
-        if (rtr_is_out_to_other(other, stream)) {
+        if (rtr_is_for_other(other, stream)) {
             if (!ri_rtr_withdraw_take(other)) {
                 all = 0;
             } else {
@@ -411,7 +412,7 @@ ri_recv_req_t *ri_rtr_match(ri_worker_t *worker, const ri_stream_t *stream, uint
 
     while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
         /* What belongs to another sender's message, which is on its way, is passed by. */
-        if ((worker->rtr.num_offered == own) || rtr_take_back_dependents(recv, stream)) {
+        if ((worker->rtr.num_offered == own) || rtr_withdraw_dependents(recv, stream)) {
             rtr_leave(recv);
             return recv;
         }
@@ -424,7 +425,7 @@ void ri_rtr_cancel(ri_recv_req_t *recv)
 {
     ri_worker_t *worker = recv->super.worker;
 
-    if (!rtr_take_back_dependents(recv, NULL)) {
+    if (!rtr_withdraw_dependents(recv, NULL)) {
         recv->rtr.canceled = 1; /* its message is on its way, unless its sender is gone */
         return;
     }

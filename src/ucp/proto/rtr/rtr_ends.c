@@ -17,7 +17,7 @@
 #include "rtr_state.h"
 #include "rtr_ud.h"
 #include "rtr_used.h"
-#include "rtr_written.h"
+#include "rtr_notified.h"
 
 #include <stdlib.h>
 
@@ -111,7 +111,7 @@ static void ends_stream_ends(ri_stream_t *stream, ucs_status_t status)
     uint64_t tag, mask;
 
     ri_rtr_net_withdraw(stream);
-    ri_rtr_written_settle(stream);
+    ri_rtr_notified_settle(stream);
     /* These are posted, and may get another sender's message, unless their own has had its turn. */
     while (!ucs_list_is_empty(&stream->rtr.recvs)) {
         recv = ucs_list_head(&stream->rtr.recvs, ri_recv_req_t, list);

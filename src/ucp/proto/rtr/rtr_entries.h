@@ -71,7 +71,7 @@ void ri_rtr_entries_wait(ri_recv_req_t *recv, ri_worker_t *worker, ri_peer_t *pe
 
 /** The RTR of an entry, which has a key, has ended: nobody writes by it any more. Its memory is
  * released, and the entry forgets its receive. If a REVOKE of it is not answered, the entry is free
- * only after what waits for the answer has been looked after (rtr_written.h), else at once. */
+ * only after what waits for the answer has been looked after (rtr_notified.h), else at once. */
 void ri_rtr_entries_end(ri_rtr_entry_t *entry);
 
 /** Give the place of an entry back, whose RTR has ended: another RTR may have it. */
@@ -85,7 +85,7 @@ void ri_rtr_entries_release(ri_recv_req_t *recv);
  * is another one. */
 static inline ri_rtr_entry_t *ri_rtr_entry(const ri_recv_req_t *recv)
 {
-    return (((recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_PROMISED) ||
+    return (((recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_KEY_USED) ||
              (recv->rtr.state == RI_RTR_NAMED)) &&
             (recv->rtr.index != RI_RTR_NO_ENTRY)) ?
                    &recv->rtr.stream->peer->rtr.entries->entry[recv->rtr.index] :

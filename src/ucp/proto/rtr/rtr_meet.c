@@ -24,7 +24,7 @@
 static ucs_status_t meet_broken(ri_recv_req_t *recv, ri_stream_t *stream,
                                 const ri_arrival_t *arrival)
 {
-    if ((recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_PROMISED)) {
+    if ((recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_KEY_USED)) {
         ri_way_fail_and_tell(stream->worker, recv->rtr.stream->peer);
     }
     ri_rtr_withdraw_settle(recv);
@@ -62,7 +62,7 @@ static int meet_by_message(ri_recv_req_t *recv, ri_stream_t *stream,
 
     if ((recv->rtr.stream != stream) ||
         ((recv->rtr.state != RI_RTR_BY_KEY) &&
-         ((recv->rtr.state != RI_RTR_PROMISED) || !is_again))) {
+         ((recv->rtr.state != RI_RTR_KEY_USED) || !is_again))) {
         *status = meet_broken(recv, stream, arrival);
         return 1;
     }
@@ -143,7 +143,7 @@ static ucs_status_t meet_start_placed(ri_recv_req_t *recv, ri_stream_t *stream,
 static ucs_status_t meet_start_used(ri_recv_req_t *recv, ri_stream_t *stream,
                                     ri_arrival_t *arrival)
 {
-    if (((recv->rtr.state != RI_RTR_BY_KEY) && (recv->rtr.state != RI_RTR_PROMISED)) ||
+    if (((recv->rtr.state != RI_RTR_BY_KEY) && (recv->rtr.state != RI_RTR_KEY_USED)) ||
         (recv->rtr.stream != stream) || (recv->id != arrival->req_id)) {
         return meet_broken(recv, stream, arrival);
     }

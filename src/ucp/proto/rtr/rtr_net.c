@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * An RTR gets an entry and a key, and is sent. What the device notifies is noted in the entry, and
- * taken in progress (rtr_written.c).
+ * taken in progress (rtr_notified.c).
  */
 #include "rtr_net.h"
 #include "../../../ucs/log.h"
@@ -181,7 +181,7 @@ int ri_rtr_net_has(const ri_stream_t *stream)
     const ri_recv_req_t *recv;
 
     ucs_list_for_each(recv, &stream->rtr.recvs, list) {
-        if ((recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_PROMISED) ||
+        if ((recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_KEY_USED) ||
             (recv->rtr.state == RI_RTR_NAMED)) {
             return 1;
         }

@@ -43,7 +43,7 @@ static inline int ri_rtr_state_is_offered(const ri_recv_req_t *recv)
 /** @return Whether the RTR of a receive has a key. */
 static inline int ri_rtr_state_is_by_key(const ri_recv_req_t *recv)
 {
-    return (recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_PROMISED) ||
+    return (recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_KEY_USED) ||
            (recv->rtr.state == RI_RTR_WRITTEN) || (recv->rtr.state == RI_RTR_NAMED);
 }
 

@@ -8,7 +8,7 @@
  *     with a grant (BY_GRANT) the grant is changed by compare-and-swap: whoever is first has it
  *     as datagrams (BY_UD)    the queue pair is reset, if it has heard of no message yet
  *     with a key (BY_KEY)     the sender is asked (REVOKE), and what depends on the answer waits
- *                            (rtr_revoke.h)
+ *                            (rtr_revoked.h)
  *
  * rtr_net.h withdraws those with a key at once, when their stream ends.
  */

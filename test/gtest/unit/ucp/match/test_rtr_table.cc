@@ -52,7 +52,7 @@ protected:
         return give(0, index, tag, ALL, ahead);
     }
 
-    static bool take_back(const ri_rtr_t &rtr)
+    static bool withdraw(const ri_rtr_t &rtr)
     {
         return ri_ring_grant_change(rtr.grant, rtr.generation, RI_RING_GRANT_FREE);
     }
@@ -117,7 +117,7 @@ TEST_F(test_rtr_table, use_and_end)
     EXPECT_TRUE(ri_rtr_use(&rtr));
     EXPECT_FALSE(ri_rtr_is_out(&rtr));
     EXPECT_FALSE(ri_rtr_use(&rtr)) << "once";
-    EXPECT_FALSE(take_back(rtr));
+    EXPECT_FALSE(withdraw(rtr));
     for (uint32_t end :
          {RI_RING_GRANT_WRITTEN, RI_RING_GRANT_FAILED, RI_RING_GRANT_SLOT}) {
         ri_rtr_end(&rtr, end);
@@ -125,7 +125,7 @@ TEST_F(test_rtr_table, use_and_end)
     }
 
     ri_rtr_t back = give(1);
-    EXPECT_TRUE(take_back(back));
+    EXPECT_TRUE(withdraw(back));
     EXPECT_FALSE(ri_rtr_is_out(&back));
     EXPECT_FALSE(ri_rtr_use(&back));
     EXPECT_EQ(RI_RING_GRANT_FREE, state(back));
@@ -152,15 +152,15 @@ TEST_F(test_rtr_table, find_by_tag_and_mask)
     EXPECT_EQ(2u, find(0x21)) << "any";
 }
 
-TEST_F(test_rtr_table, find_drops_what_was_taken_back)
+TEST_F(test_rtr_table, find_drops_what_was_withdrawn)
 {
     ri_rtr_t a = give(0), b = give(1), c = give(2);
 
     for (const ri_rtr_t &rtr : {a, b, c}) {
         ASSERT_EQ(RI_RTR_WAITS, add(rtr, 0));
     }
-    take_back(a);
-    take_back(b);
+    withdraw(a);
+    withdraw(b);
     EXPECT_EQ(c.address, find(1));
     give(2); /* the grant of c is another one's now; its RTR is on its way */
     EXPECT_EQ(0u, find(1));
@@ -233,7 +233,7 @@ TEST_F(test_rtr_table, send_counts_for_all_that_fit)
     for (const ri_rtr_t &rtr : r) {
         ASSERT_EQ(RI_RTR_WAITS, add(rtr, 0));
     }
-    take_back(gone);
+    withdraw(gone);
     for (unsigned i = 0; i < 3; ++i) {
         EXPECT_EQ(r[i].address, find(1)) << i;
         send(1, i);
@@ -248,7 +248,7 @@ TEST_F(test_rtr_table, void_ones_of_count_0_are_used_up_too)
 
     add(gone, 0);
     add(next, 0);
-    take_back(gone);
+    withdraw(gone);
     send(1); /* without a search before */
     EXPECT_EQ(next.address, find(1));
     EXPECT_EQ(1u, m_table.num_waiting);
@@ -338,7 +338,7 @@ TEST_F(test_rtr_table, add_to_a_full_table)
     ri_rtr_t more = give(1, 0, 2, ALL, 0);
     EXPECT_EQ(RI_RTR_DROPPED, add(more, 0));
     EXPECT_TRUE(ri_rtr_is_out(&more)) << "the receiver is not told";
-    take_back(all[7]);
+    withdraw(all[7]);
     EXPECT_EQ(RI_RTR_WAITS, add(more, 0));
     EXPECT_EQ((unsigned)RI_RTR_MAX, m_table.num_waiting);
     EXPECT_EQ(RI_RTR_DROPPED, add(give(1, 1, 2, ALL, 0), 0));
@@ -537,8 +537,8 @@ TEST_F(random_rtr_table, as_the_rules_say)
                 random_send(random);
             } else if (what < 98) {
                 if (!m_given.empty()) {
-                    take_back(std::next(m_given.begin(), random.below(m_given.size()))
-                                      ->rtr);
+                    withdraw(std::next(m_given.begin(), random.below(m_given.size()))
+                                     ->rtr);
                 }
             } else if ((what == 98) && random.percent(20)) {
                 unsigned ring = random.below(2);

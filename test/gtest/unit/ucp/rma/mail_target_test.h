@@ -115,7 +115,7 @@ protected:
     {
         ri_mailbox_head_t h = head(RI_SERVE_PUT, offset, data.size(), data.size());
 
-        return ri_mail_put(m_reach, &h, data.data(), &m_taken_back);
+        return ri_mail_put(m_reach, &h, data.data(), &m_withdrawn);
     }
 
     /* In ns, at any length: parts are quick if it is much, or not. */
@@ -133,7 +133,7 @@ protected:
     {
         ri_mailbox_head_t h = head(RI_SERVE_PUT, offset, 0, 0);
 
-        return ri_mail_parts_put(m_reach, &h, data.data(), data.size(), &m_taken_back);
+        return ri_mail_parts_put(m_reach, &h, data.data(), data.size(), &m_withdrawn);
     }
 
     /* All of it, in order: as src/ucp/rma/direct.c does it. */
@@ -155,7 +155,7 @@ protected:
     {
         ri_mailbox_head_t h = head(RI_SERVE_GET, offset, 0, 0);
 
-        return ri_mail_parts_get(m_reach, &h, &(*data)[0], data->size(), &m_taken_back);
+        return ri_mail_parts_get(m_reach, &h, &(*data)[0], data->size(), &m_withdrawn);
     }
 
     static std::string text(rng &random, size_t length)
@@ -173,7 +173,7 @@ protected:
     {
         ri_mailbox_head_t h = head(RI_SERVE_GET, offset, data->size(), 0);
 
-        return ri_mail_ask(m_reach, &h, nullptr, &(*data)[0], &m_taken_back);
+        return ri_mail_ask(m_reach, &h, nullptr, &(*data)[0], &m_withdrawn);
     }
 
     /* By a copy, whatever the target does. */
@@ -186,7 +186,7 @@ protected:
         return data;
     }
 
-    void settle() { ri_mail_settle(m_reach, &m_taken_back); }
+    void settle() { ri_mail_settle(m_reach, &m_withdrawn); }
 
     /* Until the target has done something. */
     void until_it_looks()
@@ -204,8 +204,8 @@ protected:
     setting<size_t> m_longest{ri_config.ring_quick, SIZE};
     const ri_costs_t m_costs = ri_costs;
     std::unique_ptr<rma_child> m_target;
-    ri_reach_t *m_reach   = nullptr;
-    unsigned m_taken_back = 0;
+    ri_reach_t *m_reach  = nullptr;
+    unsigned m_withdrawn = 0;
 };
 
 #endif

@@ -59,14 +59,14 @@ protected:
 
     ri_mail_fate_t ask(const ri_mailbox_head_t &head, const void *data, void *result)
     {
-        return ri_mail_ask(m_way, &head, data, result, &m_taken_back);
+        return ri_mail_ask(m_way, &head, data, result, &m_withdrawn);
     }
 
     ri_mail_fate_t put(void *memory, const std::string &data)
     {
         ri_mailbox_head_t asked = head(RI_SERVE_PUT, memory, data.size(), data.size());
 
-        return ri_mail_put(m_way, &asked, data.data(), &m_taken_back);
+        return ri_mail_put(m_way, &asked, data.data(), &m_withdrawn);
     }
 
     ri_mail_fate_t get(const void *memory, std::string *data)
@@ -80,11 +80,11 @@ protected:
     }
 
     /* Puts that this process has done itself, since the latest look. */
-    void expect_taken_back(unsigned count)
+    void expect_withdrawn(unsigned count)
     {
-        EXPECT_EQ(count, m_taken_back);
+        EXPECT_EQ(count, m_withdrawn);
         EXPECT_EQ(UCS_OK, m_way->lost);
-        m_taken_back = 0;
+        m_withdrawn = 0;
     }
 
     char *text() { return (char *)m_words; }
@@ -93,7 +93,7 @@ protected:
     const ucp_mem_h m_handle           = reinterpret_cast<ucp_mem_h>(this);
     alignas(64) uint64_t m_words[1024] = {};
     ri_reach_t *m_way                  = nullptr;
-    unsigned m_taken_back              = 0;
+    unsigned m_withdrawn               = 0;
     uint64_t m_number;
 };
 

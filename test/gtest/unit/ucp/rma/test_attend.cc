@@ -114,10 +114,10 @@ protected:
                        size_t word)
     {
         ri_mailbox_head_t h = head(RI_SERVE_ADD, word, 8);
-        unsigned taken_back = 0;
-        ri_mail_fate_t fate = how(m_reach, &h, &value, old, &taken_back);
+        unsigned withdrawn  = 0;
+        ri_mail_fate_t fate = how(m_reach, &h, &value, old, &withdrawn);
 
-        m_taken_back += taken_back;
+        m_withdrawn += withdrawn;
         return fate;
     }
 
@@ -129,12 +129,12 @@ protected:
     /* Where there is much else to do the thread may come late: then nothing was done. */
     ri_mail_fate_t call_add(uint64_t value, uint64_t *old, size_t word = 0)
     {
-        ri_mail_fate_t fate = RI_MAIL_TAKEN_BACK;
+        ri_mail_fate_t fate = RI_MAIL_WITHDRAWN;
 
-        for (int i = 0; (i < 1000) && (fate == RI_MAIL_TAKEN_BACK); ++i) {
+        for (int i = 0; (i < 1000) && (fate == RI_MAIL_WITHDRAWN); ++i) {
             fate = call_add_once(value, old, word);
-            if ((fate == RI_MAIL_TAKEN_BACK) && ri_reach_trylock(m_reach)) {
-                m_reach->silent = 0;
+            if ((fate == RI_MAIL_WITHDRAWN) && ri_reach_trylock(m_reach)) {
+                m_reach->skip_calls = 0;
                 ri_reach_unlock(m_reach);
             }
         }
@@ -150,10 +150,10 @@ protected:
     {
         ri_mailbox_head_t h = head(RI_SERVE_PUT, word, 8);
 
-        unsigned taken_back = 0;
-        ri_mail_fate_t fate = ri_mail_put(m_reach, &h, &value, &taken_back);
+        unsigned withdrawn  = 0;
+        ri_mail_fate_t fate = ri_mail_put(m_reach, &h, &value, &withdrawn);
 
-        m_taken_back += taken_back;
+        m_withdrawn += withdrawn;
         return fate;
     }
 
@@ -173,7 +173,7 @@ protected:
     shared_by_fork<target_state> m_state;
     std::unique_ptr<rma_child> m_target;
     ri_reach_t *m_reach = nullptr;
-    std::atomic<unsigned> m_taken_back{0};
+    std::atomic<unsigned> m_withdrawn{0};
     bool m_handles_faults = false;
     static uint64_t *s_memory;
     static std::atomic<int> *s_faults;
@@ -192,7 +192,7 @@ TEST_F(test_attend, operations_while_the_target_computes)
         ASSERT_EQ(3 * i, old);
     }
     EXPECT_EQ(1500u, look());
-    EXPECT_EQ(0u, m_taken_back);
+    EXPECT_EQ(0u, m_withdrawn);
 }
 
 /* It has no result where none is wanted. */
@@ -241,9 +241,9 @@ TEST_F(test_attend, target_looks_too)
     m_state->todo = LOOK;
     for (uint64_t i = 0; i < 2000; ++i) {
         uint64_t old        = 0;
-        ri_mail_fate_t fate = (i % 2) ? RI_MAIL_TAKEN_BACK : ask_add(1, &old);
+        ri_mail_fate_t fate = (i % 2) ? RI_MAIL_WITHDRAWN : ask_add(1, &old);
 
-        if (fate == RI_MAIL_TAKEN_BACK) {
+        if (fate == RI_MAIL_WITHDRAWN) {
             fate = call_add(1, &old);
         }
         ASSERT_EQ(RI_MAIL_DONE, fate);
@@ -255,7 +255,7 @@ TEST_F(test_attend, target_looks_too)
 TEST_F(test_attend, no_atomics)
 {
     ASSERT_NO_FATAL_FAILURE(start(false));
-    EXPECT_EQ(RI_MAIL_TAKEN_BACK, call_add_once(1, nullptr));
+    EXPECT_EQ(RI_MAIL_WITHDRAWN, call_add_once(1, nullptr));
     EXPECT_EQ(0u, look());
 }
 
@@ -264,7 +264,7 @@ TEST_F(test_attend, switched_off)
     setting<int> off(ri_config.rma_thread, 0);
 
     ASSERT_NO_FATAL_FAILURE(start());
-    EXPECT_EQ(RI_MAIL_TAKEN_BACK, call_add_once(1, nullptr));
+    EXPECT_EQ(RI_MAIL_WITHDRAWN, call_add_once(1, nullptr));
     EXPECT_EQ(0u, look());
 }
 
@@ -277,22 +277,22 @@ TEST_F(test_attend, stopped)
     ASSERT_EQ(RI_MAIL_DONE, call_add(1, &old));
     kill(m_target->pid(), SIGSTOP);
     ASSERT_EQ(m_target->pid(), waitpid(m_target->pid(), nullptr, WUNTRACED));
-    EXPECT_EQ(RI_MAIL_TAKEN_BACK, call_add_once(10, &old));
+    EXPECT_EQ(RI_MAIL_WITHDRAWN, call_add_once(10, &old));
     EXPECT_EQ(1u, look());
     kill(m_target->pid(), SIGCONT);
     /* It is not called at once again: for some operations, or until it has looked by itself */
-    EXPECT_LT(0, m_reach->silent);
-    for (int i = m_reach->silent; i > 0; --i) {
-        EXPECT_EQ(RI_MAIL_TAKEN_BACK, call_add_once(50, &old));
+    EXPECT_LT(0, m_reach->skip_calls);
+    for (int i = m_reach->skip_calls; i > 0; --i) {
+        EXPECT_EQ(RI_MAIL_WITHDRAWN, call_add_once(50, &old));
     }
     EXPECT_EQ(1u, look());
-    EXPECT_EQ(0, m_reach->silent);
-    m_reach->silent = 5;
-    m_state->todo   = LOOK;
+    EXPECT_EQ(0, m_reach->skip_calls);
+    m_reach->skip_calls = 5;
+    m_state->todo       = LOOK;
     ASSERT_EQ(RI_MAIL_DONE, put(7, 1));
     wait_for([&] { return ri_mail_is_settled(m_reach); });
     m_state->todo = COMPUTE;
-    EXPECT_EQ(0, m_reach->silent);
+    EXPECT_EQ(0, m_reach->skip_calls);
     EXPECT_EQ(RI_MAIL_DONE, call_add(100, &old));
     EXPECT_EQ(1u, old);
     EXPECT_EQ(101u, look());
@@ -302,7 +302,7 @@ TEST_F(test_attend, killed)
 {
     ASSERT_NO_FATAL_FAILURE(start());
     m_target->end(SIGKILL);
-    EXPECT_EQ(RI_MAIL_TAKEN_BACK, call_add_once(1, nullptr));
+    EXPECT_EQ(RI_MAIL_WITHDRAWN, call_add_once(1, nullptr));
     EXPECT_NE(UCS_OK, m_reach->ep->plane->ops->check(m_reach->ep));
 }
 
@@ -412,11 +412,11 @@ TEST_F(test_attend, forks_under_way)
         h.region                 = wire.region;
         h.address                = wire.address;
         while (m_state->todo != UNMAP) {
-            uint64_t one        = 1;
-            unsigned taken_back = 0;
+            uint64_t one       = 1;
+            unsigned withdrawn = 0;
 
-            reach->silent = 0;
-            ri_mail_call(reach, &h, &one, nullptr, &taken_back);
+            reach->skip_calls = 0;
+            ri_mail_call(reach, &h, &one, nullptr, &withdrawn);
         }
         ri_reach_put(reach);
         m_state->done = 1;

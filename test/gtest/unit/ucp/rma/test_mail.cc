@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/rma/mail.h: small operations, and when they are taken back. */
+/* src/ucp/rma/mail.h: small operations, and when they are withdrawn. */
 
 #include "mail_target_test.h"
 
@@ -18,13 +18,13 @@ TEST_F(test_mail, target_that_computes)
     EXPECT_FALSE(ri_mail_is_settled(m_reach));
     settle();
     EXPECT_TRUE(ri_mail_is_settled(m_reach));
-    EXPECT_EQ(2u, m_taken_back);
+    EXPECT_EQ(2u, m_withdrawn);
     EXPECT_EQ("oxxxx", look(0, 5));
 
     /* A get finds the puts before it done. */
     EXPECT_EQ(RI_MAIL_DONE, put(0, "two"));
-    EXPECT_EQ(RI_MAIL_TAKEN_BACK, get(0, &data));
-    EXPECT_EQ(3u, m_taken_back);
+    EXPECT_EQ(RI_MAIL_WITHDRAWN, get(0, &data));
+    EXPECT_EQ(3u, m_withdrawn);
     EXPECT_EQ("two", look(0, 3));
     EXPECT_EQ(0, m_state->done);
     EXPECT_EQ(UCS_OK, m_reach->lost);
@@ -41,7 +41,7 @@ TEST_F(test_mail, many_puts)
     }
     settle();
     EXPECT_EQ("100999", look(0, 6));
-    EXPECT_LE(500u, m_taken_back + m_state->done);
+    EXPECT_LE(500u, m_withdrawn + m_state->done);
 }
 
 TEST_F(test_mail, target_that_looks)
@@ -58,7 +58,7 @@ TEST_F(test_mail, target_that_looks)
     }
 }
 
-/* Whoever serves and whoever takes back: everything is done once, in its order. */
+/* Whoever serves and whoever withdraws: everything is done once, in its order. */
 TEST_F(test_mail, random_order)
 {
     for_seeds(20, [&](rng &random) {
@@ -79,7 +79,7 @@ TEST_F(test_mail, random_order)
                 ASSERT_EQ(RI_MAIL_DONE, put(offset, data));
                 copy.replace(offset, length, data);
             } else if (random.percent(50)) {
-                if (get(offset, &in) == RI_MAIL_TAKEN_BACK) {
+                if (get(offset, &in) == RI_MAIL_WITHDRAWN) {
                     in = look(offset, length);
                 }
                 ASSERT_EQ(copy.substr(offset, length), in);
@@ -101,14 +101,14 @@ TEST_F(test_mail, refused)
 
     until_it_looks();
     h.region = 12345;
-    EXPECT_EQ(RI_MAIL_DONE, ri_mail_put(m_reach, &h, "put", &m_taken_back));
+    EXPECT_EQ(RI_MAIL_DONE, ri_mail_put(m_reach, &h, "put", &m_withdrawn));
     settle();
     EXPECT_EQ("put", look(8, 3));
     h = head(RI_SERVE_GET, SIZE, 3, 0);
     ri_mail_fate_t fate;
     do {
-        fate = ri_mail_ask(m_reach, &h, nullptr, &in[0], &m_taken_back);
-    } while (fate == RI_MAIL_TAKEN_BACK);
+        fate = ri_mail_ask(m_reach, &h, nullptr, &in[0], &m_withdrawn);
+    } while (fate == RI_MAIL_WITHDRAWN);
     EXPECT_EQ(RI_MAIL_REFUSED, fate);
     EXPECT_EQ("???", in);
 }
@@ -124,7 +124,7 @@ TEST_F(test_mail, no_mail)
     in.resize(10000);
     EXPECT_EQ(0u, get_parts(0, &in));
     in.resize(3);
-    EXPECT_EQ(RI_MAIL_TAKEN_BACK, get(0, &in));
+    EXPECT_EQ(RI_MAIL_WITHDRAWN, get(0, &in));
     EXPECT_FALSE(ri_mail_is_settled(m_reach));
     ri_reach_unlock(m_reach);
     EXPECT_EQ(RI_MAIL_DONE, put(0, "put"));
@@ -152,7 +152,7 @@ TEST_F(test_mail, killed_while_it_serves)
     settle();
     EXPECT_TRUE(ri_mail_is_settled(m_reach));
     EXPECT_NE(UCS_OK, m_reach->lost);
-    EXPECT_EQ(RI_MAIL_TAKEN_BACK, get(0, &in));
+    EXPECT_EQ(RI_MAIL_WITHDRAWN, get(0, &in));
 }
 
 } // namespace

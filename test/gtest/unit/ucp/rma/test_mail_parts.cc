@@ -24,12 +24,12 @@ TEST_F(test_mail_parts, parts_to_a_target_that_computes)
     for (int round = 0; round < 3; ++round) {
         unsigned left_out = 0;
 
-        m_taken_back = 0;
+        m_withdrawn = 0;
         EXPECT_EQ(entries, put_parts(0, data));
-        EXPECT_EQ(unsigned(RI_MAILBOX_DEPTH), m_taken_back);
+        EXPECT_EQ(unsigned(RI_MAILBOX_DEPTH), m_withdrawn);
         EXPECT_TRUE(ri_mail_is_settled(m_reach));
         EXPECT_TRUE(data.substr(0, entries) == look(0, entries));
-        while (m_reach->absent > 0) {
+        while (m_reach->skip_parts > 0) {
             ASSERT_EQ(0u, put_parts(0, data));
             ++left_out;
         }
@@ -65,9 +65,9 @@ TEST_F(test_mail_parts, few_parts_to_a_target_that_computes)
     const std::string data = text(random, RI_MAILBOX_DATA + 1);
 
     EXPECT_EQ(data.size(), put_parts(5, data));
-    EXPECT_EQ(0u, m_taken_back);
+    EXPECT_EQ(0u, m_withdrawn);
     settle();
-    EXPECT_EQ(2u, m_taken_back);
+    EXPECT_EQ(2u, m_withdrawn);
     EXPECT_TRUE(data == look(5, data.size()));
     EXPECT_EQ(0u, put_parts(5, data));
     until_it_looks();
@@ -83,15 +83,15 @@ TEST_F(test_mail_parts, get_parts_of_a_target_that_computes)
     for (int round = 0; round < 3; ++round) {
         unsigned left_out = 0;
 
-        m_taken_back = 0;
+        m_withdrawn = 0;
         EXPECT_EQ(RI_MAIL_DONE, put(0, "first"));
         EXPECT_EQ(RI_MAIL_DONE, put(100, "second"));
         EXPECT_EQ(0u, get_parts(0, &in));
-        EXPECT_EQ(2u, m_taken_back);
+        EXPECT_EQ(2u, m_withdrawn);
         EXPECT_TRUE(ri_mail_is_settled(m_reach));
         EXPECT_EQ("first", look(0, 5));
         EXPECT_EQ("second", look(100, 6));
-        while (m_reach->absent > 0) {
+        while (m_reach->skip_parts > 0) {
             ASSERT_EQ(0u, get_parts(0, &in));
             ++left_out;
         }
@@ -101,7 +101,7 @@ TEST_F(test_mail_parts, get_parts_of_a_target_that_computes)
     until_it_looks();
     EXPECT_EQ(RI_MAIL_DONE, put(0, "third"));
     do {
-        m_reach->absent = 0;
+        m_reach->skip_parts = 0;
     } while (get_parts(0, &in) < in.size());
     EXPECT_EQ("third", in.substr(0, 5));
 }
@@ -146,7 +146,7 @@ TEST_F(test_mail_parts, parts_to_a_far_target)
 
         call_takes(0);
         for (unsigned i = 0; quick.slow < RI_QUICK_TIMES; ++i) {
-            m_reach->absent = 0;
+            m_reach->skip_parts = 0;
             if (is_put) {
                 ASSERT_LT(0u, put_parts(0, data)) << i;
                 settle();
@@ -154,14 +154,14 @@ TEST_F(test_mail_parts, parts_to_a_far_target)
                 get_parts(0, &in);
             }
         }
-        m_reach->absent = 0;
-        quick.passed_by = 0;
+        m_reach->skip_parts = 0;
+        quick.passed_by     = 0;
         for (unsigned i = 0; i < RI_QUICK_RETRY - 1; ++i) {
             ASSERT_EQ(0u, is_put ? put_parts(0, data) : get_parts(0, &in)) << i;
         }
         EXPECT_EQ(PARTS_MAX, put_parts(0, data.substr(0, PARTS_MAX)));
         settle();
-        m_reach->absent = 0;
+        m_reach->skip_parts = 0;
         EXPECT_EQ(0u, is_put ? put_parts(0, data) : get_parts(0, &in));
         EXPECT_EQ(0u, quick.slow) << "it is tried again";
     }
@@ -175,7 +175,7 @@ TEST_F(test_mail_parts, parts_that_are_not_waited_for_are_not_judged)
     until_it_looks();
     call_takes(0);
     for (unsigned i = 0; i < 2 * RI_QUICK_TIMES; ++i) {
-        m_reach->absent = 0;
+        m_reach->skip_parts = 0;
         ASSERT_LT(0u, put_parts(0, text(random, 5 * RI_MAILBOX_DATA)));
         settle();
     }
@@ -193,12 +193,12 @@ TEST_F(test_mail_parts, put_parts_that_are_refused)
     call_takes(1e12);
     until_it_looks();
     ++h.region;
-    done = ri_mail_parts_put(m_reach, &h, data.data(), data.size(), &m_taken_back);
+    done = ri_mail_parts_put(m_reach, &h, data.data(), data.size(), &m_withdrawn);
     EXPECT_LE(size_t(RI_MAILBOX_DEPTH * RI_MAILBOX_DATA), done);
     EXPECT_GE(size_t(2 * RI_MAILBOX_DEPTH * RI_MAILBOX_DATA), done + RI_MAILBOX_DATA);
     settle();
     EXPECT_TRUE(data.substr(0, done) == look(0, done));
-    EXPECT_LT(0, m_reach->absent);
+    EXPECT_LT(0, m_reach->skip_parts);
 }
 
 /* No longer than what a quick ring takes. */
@@ -212,7 +212,7 @@ TEST_F(test_mail_parts, parts_have_a_greatest_length)
     EXPECT_EQ(0u, get_parts(0, &in));
     in.pop_back();
     do {
-        m_reach->absent = 0;
+        m_reach->skip_parts = 0;
     } while (get_parts(0, &in) < in.size());
 }
 
@@ -224,15 +224,15 @@ TEST_F(test_mail_parts, get_parts_across_the_end_of_a_region)
 
     until_it_looks();
     do {
-        m_reach->absent = 0;
-        done            = get_parts(SIZE - 2 * RI_MAILBOX_DATA, &in);
+        m_reach->skip_parts = 0;
+        done                = get_parts(SIZE - 2 * RI_MAILBOX_DATA, &in);
     } while (done < 2 * RI_MAILBOX_DATA);
     EXPECT_EQ(size_t(2 * RI_MAILBOX_DATA), done);
     EXPECT_TRUE(ri_mail_is_settled(m_reach));
     EXPECT_EQ(std::string(2 * RI_MAILBOX_DATA, '?'), in.substr(2 * RI_MAILBOX_DATA));
 }
 
-/* Long and short ones, whoever serves and whoever takes back: the later one is what is there. */
+/* Long and short ones, whoever serves and whoever withdraws: the later one is what is there. */
 TEST_F(test_mail_parts, random_lengths)
 {
     call_takes(1e12);
@@ -285,10 +285,10 @@ TEST_F(test_mail_parts, numbers_begin_anew)
     for (unsigned i = 0; (i < 40) || (m_reach->mail.next > 1u << 31); ++i) {
         const std::string data = text(random, in.size());
 
-        m_reach->absent = 0;
+        m_reach->skip_parts = 0;
         put_all(0, data);
-        m_reach->absent   = 0;
-        const size_t done = get_parts(0, &in);
+        m_reach->skip_parts = 0;
+        const size_t done   = get_parts(0, &in);
         ASSERT_TRUE(data.substr(0, done) == in.substr(0, done)) << i;
         settle();
         ASSERT_TRUE(data == look(0, data.size())) << i;
@@ -301,7 +301,7 @@ TEST_F(test_mail_parts, two_threads)
 {
     auto run = [&](size_t offset) {
         rng random(offset + 1);
-        unsigned taken_back = 0;
+        unsigned withdrawn = 0;
         std::string in(SIZE / 2, '?');
 
         for (unsigned i = 0; i < 300; ++i) {
@@ -310,11 +310,11 @@ TEST_F(test_mail_parts, two_threads)
             ri_mailbox_head_t h    = head(RI_SERVE_PUT, offset, 0, 0);
             size_t done;
 
-            done = ri_mail_parts_put(m_reach, &h, data.data(), length, &taken_back);
-            ri_mail_settle(m_reach, &taken_back);
+            done = ri_mail_parts_put(m_reach, &h, data.data(), length, &withdrawn);
+            ri_mail_settle(m_reach, &withdrawn);
             ASSERT_TRUE(data.substr(0, done) == look(offset, done)) << i;
             h.kind = RI_SERVE_GET;
-            done   = ri_mail_parts_get(m_reach, &h, &in[0], done, &taken_back);
+            done   = ri_mail_parts_get(m_reach, &h, &in[0], done, &withdrawn);
             ASSERT_TRUE(data.substr(0, done) == in.substr(0, done)) << i;
         }
     };
@@ -341,8 +341,8 @@ TEST_F(test_mail_parts, killed_in_the_middle)
         m_target->end(SIGKILL);
     });
     while (m_reach->lost == UCS_OK) {
-        m_reach->absent = 0;
-        m_reach->proved = 0;
+        m_reach->skip_parts = 0;
+        m_reach->proved     = 0;
         put_parts(0, data);
         get_parts(0, &in);
         settle();
@@ -383,8 +383,8 @@ TEST_F(test_mail_parts, hostile_target)
             ri_mailbox_head_t h = head(RI_SERVE_GET, 0, 0, 0);
             size_t done;
 
-            m_reach->absent = 0;
-            done = ri_mail_parts_get(m_reach, &h, &in[PAGE], length, &m_taken_back);
+            m_reach->skip_parts = 0;
+            done = ri_mail_parts_get(m_reach, &h, &in[PAGE], length, &m_withdrawn);
             answered += (done > 0);
             ASSERT_GE(length, done);
             ASSERT_EQ(std::string(PAGE, '~'), in.substr(0, PAGE));

@@ -48,7 +48,7 @@ protected:
 
     void expect_left()
     {
-        EXPECT_TRUE(m_reach->is_left);
+        EXPECT_TRUE(m_reach->stock_only);
         EXPECT_TRUE(ri_reach_is_out(m_reach));
         EXPECT_TRUE(ri_mail_is_settled(m_reach));
     }
@@ -62,7 +62,7 @@ protected:
         EXPECT_EQ(RI_MAIL_DONE, put(2 * PAGE, "end"));
         settle();
         EXPECT_EQ("end", look(2 * PAGE, 3));
-        while (get(2 * PAGE, &in) == RI_MAIL_TAKEN_BACK) {}
+        while (get(2 * PAGE, &in) == RI_MAIL_WITHDRAWN) {}
         EXPECT_EQ("end", in);
         EXPECT_TRUE(ri_mail_is_settled(m_reach));
     }
@@ -79,7 +79,7 @@ TEST_F(test_mail_queue, target_mends)
     EXPECT_EQ("PROtected", look(0, 9));
     EXPECT_EQ(1, m_state->mended);
     EXPECT_EQ(UCS_OK, m_reach->lost);
-    EXPECT_EQ(4u, m_taken_back);
+    EXPECT_EQ(4u, m_withdrawn);
     expect_left();
     expect_usable();
 }
@@ -107,7 +107,7 @@ TEST_F(test_mail_queue, get_behind)
     std::string in(9, '?');
 
     EXPECT_EQ(RI_MAIL_DONE, put(0, "protected"));
-    meanwhile([&] { EXPECT_EQ(RI_MAIL_TAKEN_BACK, get(0, &in)); }, rung() + 2,
+    meanwhile([&] { EXPECT_EQ(RI_MAIL_WITHDRAWN, get(0, &in)); }, rung() + 2,
               [&] { target_looks(); });
     EXPECT_EQ("protected", look(0, 9));
     EXPECT_EQ("?????????", in);
@@ -174,7 +174,7 @@ TEST_F(test_mail_queue, target_does_not_come)
     target_looks();
     EXPECT_EQ(RI_MAIL_DONE, put(PAGE, "end"));
     settle();
-    EXPECT_EQ(std::string(4, '\0'), look(0, 4)) << "it was taken back for good";
+    EXPECT_EQ(std::string(4, '\0'), look(0, 4)) << "it was withdrawn for good";
     EXPECT_EQ(0, m_state->mended);
 }
 
@@ -185,11 +185,11 @@ TEST_F(test_mail_queue, no_memory_at_the_target)
     uint32_t posted     = rung() + 1;
 
     h.address = PAGE; /* which nobody has */
-    EXPECT_EQ(RI_MAIL_DONE, ri_mail_put(m_reach, &h, "put", &m_taken_back));
+    EXPECT_EQ(RI_MAIL_DONE, ri_mail_put(m_reach, &h, "put", &m_withdrawn));
     settle();
     EXPECT_EQ(posted, rung());
     EXPECT_NE(UCS_OK, m_reach->lost);
-    EXPECT_FALSE(m_reach->is_left);
+    EXPECT_FALSE(m_reach->stock_only);
     EXPECT_TRUE(ri_mail_is_settled(m_reach));
 }
 
@@ -199,7 +199,7 @@ TEST_F(test_mail_queue, target_refuses)
     ri_mailbox_head_t h = head(RI_SERVE_PUT, 0, 3, 3);
 
     ++h.region;
-    EXPECT_EQ(RI_MAIL_DONE, ri_mail_put(m_reach, &h, "put", &m_taken_back));
+    EXPECT_EQ(RI_MAIL_DONE, ri_mail_put(m_reach, &h, "put", &m_withdrawn));
     meanwhile([&] { settle(); }, rung() + 1, [&] { target_looks(); });
     EXPECT_NE(UCS_OK, m_reach->lost);
     EXPECT_NE(UCS_ERR_UNREACHABLE, m_reach->lost);

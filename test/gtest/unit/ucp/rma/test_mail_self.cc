@@ -62,7 +62,7 @@ TEST_F(test_mail_self, ask)
         EXPECT_EQ(RI_MAIL_DONE, get(m_words, &data));
         EXPECT_EQ(std::string(text(), length), data);
     }
-    expect_taken_back(0);
+    expect_withdrawn(0);
     EXPECT_TRUE(ri_mail_is_settled(m_way));
 }
 
@@ -84,15 +84,15 @@ TEST_F(test_mail_self, ask_while_nobody_serves)
     {
         nobody_serves locked;
 
-        EXPECT_EQ(RI_MAIL_TAKEN_BACK, add(3, &old));
-        EXPECT_EQ(RI_MAIL_TAKEN_BACK, add(3, &old));
+        EXPECT_EQ(RI_MAIL_WITHDRAWN, add(3, &old));
+        EXPECT_EQ(RI_MAIL_WITHDRAWN, add(3, &old));
     }
     EXPECT_EQ(77u, old);
     EXPECT_EQ(0u, ri_serve());
     EXPECT_EQ(0u, m_words[0]) << "nothing was done";
     EXPECT_EQ(RI_MAIL_DONE, add(3, &old));
     EXPECT_EQ(0u, old);
-    expect_taken_back(0);
+    expect_withdrawn(0);
 }
 
 TEST_F(test_mail_self, without_a_mailbox)
@@ -102,12 +102,12 @@ TEST_F(test_mail_self, without_a_mailbox)
     uint64_t result         = 77;
 
     EXPECT_EQ(RI_MAIL_REFUSED,
-              ri_mail_ask(&none, &asked, nullptr, &result, &m_taken_back));
+              ri_mail_ask(&none, &asked, nullptr, &result, &m_withdrawn));
     asked = head(RI_SERVE_PUT, m_words, 8, 8);
-    EXPECT_EQ(RI_MAIL_REFUSED, ri_mail_put(&none, &asked, &result, &m_taken_back));
+    EXPECT_EQ(RI_MAIL_REFUSED, ri_mail_put(&none, &asked, &result, &m_withdrawn));
     EXPECT_EQ(77u, result);
     EXPECT_EQ(0, none.mailing.load());
-    expect_taken_back(0);
+    expect_withdrawn(0);
 }
 
 /* Who would have to wait for another thread does it in another way. */
@@ -116,7 +116,7 @@ TEST_F(test_mail_self, another_thread_is_at_it)
     std::string data(8, '.');
 
     m_way->mailing = 1;
-    EXPECT_EQ(RI_MAIL_TAKEN_BACK, get(m_words, &data));
+    EXPECT_EQ(RI_MAIL_WITHDRAWN, get(m_words, &data));
     EXPECT_EQ(RI_MAIL_REFUSED, put(m_words, "data"));
     EXPECT_FALSE(ri_mail_is_settled(m_way));
     EXPECT_EQ(1, m_way->mailing.load());
@@ -138,7 +138,7 @@ TEST_F(test_mail_self, refused_by_the_target)
     EXPECT_EQ(77u, result);
     EXPECT_EQ(RI_MAIL_DONE, add(3, &result));
     EXPECT_EQ(0u, result);
-    expect_taken_back(0);
+    expect_withdrawn(0);
 }
 
 TEST_F(test_mail_self, put)
@@ -150,7 +150,7 @@ TEST_F(test_mail_self, put)
     EXPECT_EQ(1u, ri_serve());
     EXPECT_STREQ("put", text());
     EXPECT_TRUE(ri_mail_is_settled(m_way));
-    expect_taken_back(0);
+    expect_withdrawn(0);
 }
 
 TEST_F(test_mail_self, put_and_settle)
@@ -160,13 +160,13 @@ TEST_F(test_mail_self, put_and_settle)
         for (unsigned i = 0; i < count; ++i) {
             EXPECT_EQ(RI_MAIL_DONE, put(&m_words[i], std::string(8, 'a' + i)));
         }
-        ri_mail_settle(m_way, &m_taken_back);
+        ri_mail_settle(m_way, &m_withdrawn);
         EXPECT_TRUE(ri_mail_is_settled(m_way));
         for (unsigned i = 0; i < count; ++i) {
             EXPECT_EQ(std::string(8, 'a' + i), std::string((char *)&m_words[i], 8));
         }
         EXPECT_EQ(0u, m_words[count]);
-        expect_taken_back(0);
+        expect_withdrawn(0);
     }
 }
 
@@ -183,8 +183,8 @@ TEST_F(test_mail_self, puts_that_are_not_looked_at)
                       put(&m_words[i / 2],
                           (i % 2) ? std::string(8, 'a' + i) : std::string(4, 'A' + i)));
         }
-        EXPECT_EQ((unsigned)RI_MAILBOX_DEPTH, m_taken_back);
-        ri_mail_settle(m_way, &m_taken_back);
+        EXPECT_EQ((unsigned)RI_MAILBOX_DEPTH, m_withdrawn);
+        ri_mail_settle(m_way, &m_withdrawn);
     }
     EXPECT_TRUE(ri_mail_is_settled(m_way));
     EXPECT_EQ(0u, ri_serve());
@@ -192,7 +192,7 @@ TEST_F(test_mail_self, puts_that_are_not_looked_at)
     for (unsigned i = 1; i < count; i += 2) {
         EXPECT_EQ(std::string(8, 'a' + i), std::string((char *)&m_words[i / 2], 8));
     }
-    expect_taken_back(count);
+    expect_withdrawn(count);
 }
 
 TEST_F(test_mail_self, long_puts_that_are_not_looked_at)
@@ -205,13 +205,13 @@ TEST_F(test_mail_self, long_puts_that_are_not_looked_at)
         EXPECT_EQ(RI_MAIL_DONE, put(text(), first));
         EXPECT_EQ(RI_MAIL_DONE, put(text() + 100, second));
         EXPECT_EQ(RI_MAIL_DONE, put(text() + 200, third));
-        ri_mail_settle(m_way, &m_taken_back);
+        ri_mail_settle(m_way, &m_withdrawn);
     }
     EXPECT_EQ(first, std::string(text(), 96));
     EXPECT_EQ(second, std::string(text() + 100, 97));
     EXPECT_EQ(third, std::string(text() + 200, 4096));
     EXPECT_EQ(0, text()[4296]);
-    expect_taken_back(3);
+    expect_withdrawn(3);
 }
 
 /* What the target may write into the entry does not say where the origin copies to. */
@@ -225,13 +225,13 @@ TEST_F(test_mail_self, hostile_target)
         entry->head.address += 64;
         entry->head.length      = 4096;
         entry->head.data_length = 4096;
-        ri_mail_settle(m_way, &m_taken_back);
+        ri_mail_settle(m_way, &m_withdrawn);
     }
     EXPECT_EQ(0, memcmp("12345678", &m_words[1], 8));
     for (unsigned i = 2; i < 1024; ++i) {
         ASSERT_EQ(0u, m_words[i]) << i;
     }
-    expect_taken_back(1);
+    expect_withdrawn(1);
 }
 
 /* A target that writes what has no meaning is not waited for. */
@@ -247,11 +247,11 @@ TEST_F(test_mail_self, answers_of_no_meaning)
         EXPECT_EQ(RI_MAIL_DONE, put(&m_words[2], "abcdefgh"));
         ri_mailbox_tx_entry(&m_way->mail, m_way->oldest)->state     = word;
         ri_mailbox_tx_entry(&m_way->mail, m_way->oldest + 1)->state = word;
-        ri_mail_settle(m_way, &m_taken_back);
+        ri_mail_settle(m_way, &m_withdrawn);
         EXPECT_EQ(0, memcmp("12345678abcdefgh", &m_words[1], 16));
         memset(m_words, 0, sizeof(m_words));
     }
-    expect_taken_back(0);
+    expect_withdrawn(0);
 }
 
 /* A get, or an atomic operation, finds what was put before. */
@@ -270,10 +270,10 @@ TEST_F(test_mail_self, ask_behind_puts)
         EXPECT_TRUE(ri_mail_is_settled(m_way));
         value = old + 2;
     }
-    expect_taken_back(0);
+    expect_withdrawn(0);
 }
 
-/* It is taken back, and the puts before it are done here. */
+/* It is withdrawn, and the puts before it are done here. */
 TEST_F(test_mail_self, ask_behind_puts_that_are_not_looked_at)
 {
     uint64_t old = 77;
@@ -283,13 +283,13 @@ TEST_F(test_mail_self, ask_behind_puts_that_are_not_looked_at)
 
         EXPECT_EQ(RI_MAIL_DONE, put(&m_words[1], "12345678"));
         EXPECT_EQ(RI_MAIL_DONE, put(&m_words[2], "abcdefgh"));
-        EXPECT_EQ(RI_MAIL_TAKEN_BACK, add(2, &old));
+        EXPECT_EQ(RI_MAIL_WITHDRAWN, add(2, &old));
     }
     EXPECT_EQ(0, memcmp("12345678abcdefgh", &m_words[1], 16));
     EXPECT_EQ(0u, m_words[0]);
     EXPECT_EQ(77u, old);
     EXPECT_TRUE(ri_mail_is_settled(m_way));
-    expect_taken_back(2);
+    expect_withdrawn(2);
 }
 
 /* A put that the target refuses is tried by the plane; what cannot be done so is lost. */
@@ -301,10 +301,10 @@ TEST_F(test_mail_self, lost_puts)
     EXPECT_EQ(3u, ri_serve());
     EXPECT_FALSE(ri_mail_is_settled(m_way)) << "somebody has to be told";
     EXPECT_EQ(UCS_OK, m_way->lost);
-    ri_mail_settle(m_way, &m_taken_back);
+    ri_mail_settle(m_way, &m_withdrawn);
     EXPECT_NE(UCS_OK, m_way->lost);
     EXPECT_TRUE(ri_mail_lost);
-    EXPECT_EQ(0u, m_taken_back);
+    EXPECT_EQ(0u, m_withdrawn);
     EXPECT_EQ(0, memcmp("before  behind  ", &m_words[1], 16));
     EXPECT_TRUE(ri_mail_is_settled(m_way));
 }
@@ -315,12 +315,12 @@ TEST_F(test_mail_self, refused_puts)
     ri_mailbox_head_t asked = head(RI_SERVE_PUT, &m_words[1], 8, 8);
 
     asked.region = 0;
-    EXPECT_EQ(RI_MAIL_DONE, ri_mail_put(m_way, &asked, "12345678", &m_taken_back));
+    EXPECT_EQ(RI_MAIL_DONE, ri_mail_put(m_way, &asked, "12345678", &m_withdrawn));
     EXPECT_EQ(1u, ri_serve());
     EXPECT_EQ(0u, m_words[1]);
-    ri_mail_settle(m_way, &m_taken_back);
+    ri_mail_settle(m_way, &m_withdrawn);
     EXPECT_EQ(0, memcmp("12345678", &m_words[1], 8)) << "by the plane";
-    expect_taken_back(0);
+    expect_withdrawn(0);
 }
 
 /* Threads that ask, and threads that serve: each operation is done once or not at all. */
@@ -388,7 +388,7 @@ TEST_F(test_mail_self, random)
                     ri_serve();
                 }
             }
-            ri_mail_settle(m_way, &m_taken_back);
+            ri_mail_settle(m_way, &m_withdrawn);
             ASSERT_EQ(0, memcmp(model.data(), m_words, model.size() * 8));
         }
         EXPECT_EQ(UCS_OK, m_way->lost);

@@ -43,7 +43,7 @@ TEST(test_modules, order)
         const char *event, *first, *then;
     } const rules[] = {{"worker_says", "rndv", "coop_recv"},
                        {"worker_says", "ud_ends", "coop_recv"},
-                       {"worker_says", "coop_recv", "rtr_written"},
+                       {"worker_says", "coop_recv", "rtr_notified"},
                        {"worker_stops", "channel", "net_transfer"},
                        {"worker_stops", "net_transfer", "release"},
                        {"worker_stops", "release", "planes"},
@@ -51,7 +51,7 @@ TEST(test_modules, order)
                        {"worker_ends", "ring", "rndv_recv"},
                        {"worker_ends", "rndv_recv", "match"},
                        {"worker_closes", "pool", "planes"},
-                       {"peer_freed", "planes", "rtr_written"},
+                       {"peer_freed", "planes", "rtr_notified"},
                        {"conn_loses", "control", "pool_send"},
                        {"conn_fails", "ring", "pool_send"},
                        {"conn_fails", "channel", "pool_send"},

@@ -144,7 +144,7 @@ TEST_F(test_report, values)
     c.conns.rma_copied_bytes = 34;
     c.conns.rma_mailed       = 35;
     c.conns.rma_called       = 36;
-    c.conns.rma_taken_back   = 37;
+    c.conns.rma_withdrawn    = 37;
     c.conns.rma_atomics      = 38;
     c.conns.rma_stock        = 39;
     ri_report_worker(n.worker());

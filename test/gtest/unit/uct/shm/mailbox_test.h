@@ -85,9 +85,9 @@ protected:
 
     unsigned serve() { return ri_mailbox_rx_serve(&m_rx, serve_func); }
 
-    bool take_back(unsigned i = 0)
+    bool withdraw(unsigned i = 0)
     {
-        return ri_mailbox_tx_take_back(&m_tx[i], m_latest[i]);
+        return ri_mailbox_tx_withdraw(&m_tx[i], m_latest[i]);
     }
 
     void free_latest(unsigned i = 0) { ri_mailbox_tx_free(&m_tx[i], m_latest[i]); }

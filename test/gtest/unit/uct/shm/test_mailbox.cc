@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/uct/shm/mailbox.[hc]: operations that are posted, carried out and taken back. */
+/* src/uct/shm/mailbox.[hc]: operations that are posted, carried out and withdrawn. */
 
 #include "unit/common/rng.h"
 #include "unit/uct/shm/mailbox_test.h"
@@ -79,7 +79,7 @@ TEST_F(test_mailbox, refused)
     EXPECT_EQ(1u, serve());
     EXPECT_EQ(RI_MAILBOX_REFUSED, state());
     EXPECT_EQ("the data", result(0, 8));
-    EXPECT_FALSE(take_back());
+    EXPECT_FALSE(withdraw());
     free_latest();
 
     refuse = false;
@@ -88,13 +88,13 @@ TEST_F(test_mailbox, refused)
     EXPECT_EQ(RI_MAILBOX_DONE, state());
 }
 
-TEST_F(test_mailbox, taken_back)
+TEST_F(test_mailbox, withdrawn)
 {
     ASSERT_EQ(UCS_OK, open());
     post();
-    EXPECT_TRUE(take_back());
+    EXPECT_TRUE(withdraw());
     EXPECT_EQ(RI_MAILBOX_FREE, state());
-    EXPECT_FALSE(take_back()) << "nothing is posted";
+    EXPECT_FALSE(withdraw()) << "nothing is posted";
     EXPECT_TRUE(ri_mailbox_rx_is_rung(&m_rx));
     EXPECT_EQ(0u, serve());
     EXPECT_EQ(0u, served.size());
@@ -103,12 +103,12 @@ TEST_F(test_mailbox, taken_back)
 
     post();
     EXPECT_EQ(1u, serve());
-    EXPECT_FALSE(take_back()) << "it is done";
+    EXPECT_FALSE(withdraw()) << "it is done";
     EXPECT_EQ(RI_MAILBOX_DONE, state());
     free_latest();
 
     post(0, "one");
-    EXPECT_TRUE(take_back());
+    EXPECT_TRUE(withdraw());
     post(0, "two");
     EXPECT_EQ(1u, serve());
     EXPECT_EQ("two", served.back().data);
@@ -138,8 +138,8 @@ TEST_F(test_mailbox, order)
     }
 }
 
-/* Of eight some are taken back, the latest first. */
-TEST_F(test_mailbox, some_taken_back)
+/* Of eight some are withdrawn, the latest first. */
+TEST_F(test_mailbox, some_withdrawn)
 {
     ASSERT_EQ(UCS_OK, open());
     for (unsigned left = 0; left <= RI_MAILBOX_DEPTH; ++left) {
@@ -149,7 +149,7 @@ TEST_F(test_mailbox, some_taken_back)
         }
         uint32_t end = m_tx[0].next;
         for (unsigned i = left; i < RI_MAILBOX_DEPTH; ++i) {
-            EXPECT_TRUE(ri_mailbox_tx_take_back(&m_tx[0], --end));
+            EXPECT_TRUE(ri_mailbox_tx_withdraw(&m_tx[0], --end));
         }
         EXPECT_EQ(left, serve());
         for (unsigned i = 0; i < left; ++i) {
@@ -159,15 +159,15 @@ TEST_F(test_mailbox, some_taken_back)
     }
 }
 
-/* A doorbell says more than there are entries: those before were taken back. */
-TEST_F(test_mailbox, many_taken_back)
+/* A doorbell says more than there are entries: those before were withdrawn. */
+TEST_F(test_mailbox, many_withdrawn)
 {
     ASSERT_EQ(UCS_OK, open());
     for (unsigned gone : {1u, 3u, 8u, 9u, 100u, 247u}) {
         served.clear();
         for (unsigned i = 0; i < gone; ++i) {
             post(0, "gone");
-            EXPECT_TRUE(take_back());
+            EXPECT_TRUE(withdraw());
         }
         for (unsigned i = 0; i < RI_MAILBOX_DEPTH; ++i) {
             post(0, std::to_string(i));
@@ -180,7 +180,7 @@ TEST_F(test_mailbox, many_taken_back)
     }
 }
 
-/* While the target is at another origin, this one takes back what the target has seen of it, and
+/* While the target is at another origin, this one withdraws what the target has seen of it, and
  * posts more, to the same entries. */
 TEST_F(test_mailbox, order_of_what_is_posted_meanwhile)
 {
@@ -189,7 +189,7 @@ TEST_F(test_mailbox, order_of_what_is_posted_meanwhile)
     post(0, "other");
     post(1, "gone");
     inside = [&] {
-        EXPECT_TRUE(take_back(1));
+        EXPECT_TRUE(withdraw(1));
         for (unsigned i = 0; i < RI_MAILBOX_DEPTH; ++i) {
             post(1, std::to_string(i));
         }
@@ -202,8 +202,8 @@ TEST_F(test_mailbox, order_of_what_is_posted_meanwhile)
     }
 }
 
-/* An origin that takes back what the target has begun with */
-TEST_F(test_mailbox, not_taken_back_while_it_is_served)
+/* An origin that withdraws what the target has begun with */
+TEST_F(test_mailbox, not_withdrawn_while_it_is_served)
 {
     unsigned count = 0;
 
@@ -211,7 +211,7 @@ TEST_F(test_mailbox, not_taken_back_while_it_is_served)
     post();
     inside = [&] {
         EXPECT_EQ(RI_MAILBOX_SERVING, state());
-        EXPECT_FALSE(take_back());
+        EXPECT_FALSE(withdraw());
         EXPECT_EQ(RI_MAILBOX_SERVING, state());
         count = serve();
     };
@@ -255,7 +255,7 @@ TEST_F(test_mailbox, hostile_states)
         entry()->state = value;
         EXPECT_EQ(0u, serve()) << value;
         EXPECT_EQ(value, entry()->state.load());
-        EXPECT_FALSE(take_back());
+        EXPECT_FALSE(withdraw());
     }
     EXPECT_EQ(0u, served.size());
 }
@@ -386,7 +386,7 @@ TEST_F(test_mailbox, numbers_that_wrap)
         served.clear();
         for (unsigned i = 0; i < 20; ++i) {
             EXPECT_EQ(start + 2 * i, post(0, "gone"));
-            EXPECT_TRUE(take_back());
+            EXPECT_TRUE(withdraw());
             post(0, std::to_string(i));
             EXPECT_TRUE(ri_mailbox_rx_is_rung(&m_rx));
             EXPECT_EQ(1u, serve());

@@ -54,7 +54,7 @@ public:
             }
             unsigned left = count;
             while (m_random.percent(60) && (left > 0) &&
-                   ri_mailbox_tx_take_back(m_tx, first + left - 1)) {
+                   ri_mailbox_tx_withdraw(m_tx, first + left - 1)) {
                 --left;
             }
             for (unsigned i = 0; i < left; ++i) {

@@ -36,11 +36,11 @@ TEST_F(test_mailbox_slots, several_origins)
         }
         free_latest(i);
     }
-    /* All at once, but one that is taken back */
+    /* All at once, but one that is withdrawn */
     for (unsigned i = 0; i < count; ++i) {
         post(i);
     }
-    EXPECT_TRUE(take_back(5));
+    EXPECT_TRUE(withdraw(5));
     EXPECT_EQ(count - 1, serve());
     for (unsigned i = 0; i < count; ++i) {
         EXPECT_EQ((i == 5) ? RI_MAILBOX_FREE : RI_MAILBOX_DONE, state(i));
@@ -211,7 +211,7 @@ TEST_F(test_mailbox_slots, end)
     ri_mailbox_rx_end(&m_rx);
     /* Who has it open */
     post(0, "data");
-    EXPECT_TRUE(take_back());
+    EXPECT_TRUE(withdraw());
     ri_mailbox_tx_close(&m_tx[0]);
     EXPECT_EQ(UCS_ERR_UNREACHABLE, open());
 }

@@ -229,7 +229,7 @@ TEST_F(test_coop_exchange, sender_cannot_write)
 
 /* The sender takes the message back while the receiver waits for it to write: the data comes another
  * way. */
-TEST_F(test_coop_exchange, taken_back)
+TEST_F(test_coop_exchange, withdrawn)
 {
     pair p = begin_written();
 

@@ -94,7 +94,7 @@ TEST_F(test_send_rndv_ud_hostile, hostile_targets)
             ++bad.way;
             m_a->deliver(bad);
             break;
-        default: /* taken back at once */
+        default: /* withdrawn at once */
             m_a_ud->holds = true;
             m_a->deliver(bad);
             bad.flags = RI_WIRE_TARGET_VOID;
@@ -216,7 +216,7 @@ TEST_F(test_send_rndv_ud_hostile, hostile_rts)
         m_b->deliver(data, pattern(way, LONG));
         check(r, to, pattern(way, LONG), 5);
     }
-    m_b->progress(); /* what receives had offered, and took back */
+    m_b->progress(); /* what receives had offered, and withdrew */
     m_ba->sent.clear();
     check_idle();
     m_b->may_end_open = m_a->may_end_open = true;

@@ -132,7 +132,7 @@ TEST_F(test_rtr_cancel, cancel_of_one_that_a_used_one_depends_on)
     }
 }
 
-/* Some of those behind can be taken back, one cannot. */
+/* Some of those behind can be withdrawn, one cannot. */
 TEST_F(test_rtr_cancel, cancel_in_vain_and_rtrs_go_out_again)
 {
     recv_ptr r1 = post(), r2 = post(), r3 = post();

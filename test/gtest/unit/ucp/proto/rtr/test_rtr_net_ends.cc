@@ -79,7 +79,7 @@ TEST_F(test_rtr_message_ends, promised_and_failed)
     m_b->cancel(r);
     deliver(m_ba, 0);
     deliver(m_ab, 0);
-    ASSERT_EQ(RI_RTR_PROMISED, rtr(r));
+    ASSERT_EQ(RI_RTR_KEY_USED, rtr(r));
     progress_both(3);
     send_ptr o = send2(8);
     deliver(m_ab2, 0);
@@ -311,7 +311,7 @@ TEST_F(test_rtr_message_ends, revoke_of_a_closed_conn)
     deliver_all();
     check_canceled(r2);
     EXPECT_FALSE(r1->done);
-    EXPECT_EQ(RI_RTR_PROMISED, rtr(r1));
+    EXPECT_EQ(RI_RTR_KEY_USED, rtr(r1));
     m_b_rdma->holds_news = m_a_rdma->holds = false;
     pump();
     check(r1, s);
@@ -499,7 +499,7 @@ TEST_F(test_rtr_message_ends, another_form)
     send_ptr s      = send();
     m_b->cancel(r);
     deliver_all();
-    ASSERT_EQ(RI_RTR_PROMISED, rtr(r));
+    ASSERT_EQ(RI_RTR_KEY_USED, rtr(r));
     wire_msg msg(RI_WIRE_EAGER, stream()->id, m_conn->tx_sn);
     msg.tag = TAG;
     m_b->deliver(msg, bytes(8));

@@ -32,13 +32,13 @@ TEST(test_rtr_state, states)
                                                  /* With a key */
                                                  {RI_RTR_NONE, RI_RTR_BY_KEY},
                                                  {RI_RTR_QUEUED, RI_RTR_BY_KEY},
-                                                 {RI_RTR_BY_KEY, RI_RTR_PROMISED},
+                                                 {RI_RTR_BY_KEY, RI_RTR_KEY_USED},
                                                  {RI_RTR_BY_KEY, RI_RTR_WRITTEN},
                                                  {RI_RTR_BY_KEY, RI_RTR_NAMED},
                                                  {RI_RTR_BY_KEY, RI_RTR_NONE},
-                                                 {RI_RTR_PROMISED, RI_RTR_WRITTEN},
-                                                 {RI_RTR_PROMISED, RI_RTR_NAMED},
-                                                 {RI_RTR_PROMISED, RI_RTR_NONE},
+                                                 {RI_RTR_KEY_USED, RI_RTR_WRITTEN},
+                                                 {RI_RTR_KEY_USED, RI_RTR_NAMED},
+                                                 {RI_RTR_KEY_USED, RI_RTR_NONE},
                                                  {RI_RTR_WRITTEN, RI_RTR_NONE},
                                                  {RI_RTR_NAMED, RI_RTR_NONE}};
 

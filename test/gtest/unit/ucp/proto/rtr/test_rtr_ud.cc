@@ -203,7 +203,7 @@ TEST_F(test_rtr_ud, canceled)
     check_rtrs(0, 0);
 }
 
-/* It is taken back while the message is on its way, before and after it was heard of. */
+/* It is withdrawn while the message is on its way, before and after it was heard of. */
 TEST_F(test_rtr_ud, canceled_while_sent)
 {
     for (bool heard : {false, true}) {

@@ -390,7 +390,7 @@ TEST_F(test_rtr_wait, for_a_grant)
     progress();
     EXPECT_EQ(RI_RTR_QUEUED, rtr(last));
     EXPECT_FALSE(is_aside(last));
-    cancel(r[5]); /* the others are taken back, and are behind these two then */
+    cancel(r[5]); /* the others are withdrawn, and are behind these two then */
     progress();
     EXPECT_EQ(RI_RTR_BY_GRANT, rtr(last));
     cancel(behind);

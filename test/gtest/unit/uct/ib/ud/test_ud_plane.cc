@@ -175,8 +175,8 @@ TEST_F(test_ud_plane, offer)
     });
 }
 
-/* An offer is taken back as long as nothing has come by it, and nothing comes then. */
-TEST_F(test_ud_plane, offer_is_taken_back)
+/* An offer is withdrawn as long as nothing has come by it, and nothing comes then. */
+TEST_F(test_ud_plane, offer_is_withdrawn)
 {
     run([](trio &t) {
         plane_transfer x(t.a(), t.c()), y(t.a(), t.c(), 20);

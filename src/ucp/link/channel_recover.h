@@ -4,8 +4,8 @@
  *
  * Channels that are not open: what is sent again when their way has failed. (channel_life.h)
  */
-#ifndef RI_CHANNEL_AGAIN_H
-#define RI_CHANNEL_AGAIN_H
+#ifndef RI_CHANNEL_RECOVER_H
+#define RI_CHANNEL_RECOVER_H
 
 #include "../core/worker.h"
 
@@ -13,6 +13,6 @@
  * way is gone, close those that were asked back, and end the way of those by which a write has
  * failed. What UCX has no memory for is tried by the next call. Any channel, and any conn, may
  * be gone afterwards. */
-void ri_channel_again_progress(ri_worker_t *worker);
+void ri_channel_recover_progress(ri_worker_t *worker);
 
 #endif

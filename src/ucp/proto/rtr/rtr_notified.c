@@ -5,7 +5,7 @@
  * Notifications are taken in progress, not in the plane's callback, as a completion calls the
  * application. Before a way ends, all that has come by it is taken.
  */
-#include "rtr_written.h"
+#include "rtr_notified.h"
 #include "../../core/module.h"
 #include "../../link/way.h"
 #include "../../order/deliver.h"
@@ -13,7 +13,7 @@
 #include "../rndv/rndv.h"
 #include "rtr_lost.h"
 #include "rtr_net.h"
-#include "rtr_revoke.h"
+#include "rtr_revoked.h"
 #include "rtr_entries.h"
 #include "rtr_done.h"
 #include "rtr_state.h"
@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 /* A write by the RTR of an entry has ended: that is the message. */
-static void written_take(ri_rtr_entry_t *entry)
+static void notified_take(ri_rtr_entry_t *entry)
 {
     ri_recv_req_t *recv  = entry->recv;
     ri_stream_t *stream  = recv->rtr.stream;
@@ -58,7 +58,7 @@ static void written_take(ri_rtr_entry_t *entry)
     ri_stream_check_closed(stream);
 }
 
-static unsigned written_take_all(ri_worker_t *worker)
+static unsigned notified_take_all(ri_worker_t *worker)
 {
     unsigned count = 0;
     ri_rtr_entry_t *entry;
@@ -69,25 +69,25 @@ static unsigned written_take_all(ri_worker_t *worker)
         if (entry->ended) {
             entry->ended = 0;
             ri_rtr_entries_free(entry->peer->rtr.entries, entry);
-            ri_rtr_revoke_decided(worker, entry->tag);
+            ri_rtr_revoked_decided(worker, entry->tag);
         } else {
             entry->notified = 0;
-            written_take(entry);
+            notified_take(entry);
         }
     }
     return count;
 }
 
-unsigned ri_rtr_written_progress(ri_worker_t *worker)
+unsigned ri_rtr_notified_progress(ri_worker_t *worker)
 {
     ri_way_check(worker);
     if (ri_unlikely(worker->rtr.num_revoking > 0)) {
         ri_rtr_lost_check_asked(worker);
     }
-    return ucs_list_is_empty(&worker->rtr.notified) ? 0 : written_take_all(worker);
+    return ucs_list_is_empty(&worker->rtr.notified) ? 0 : notified_take_all(worker);
 }
 
-int ri_rtr_written_again(ri_stream_t *stream, ri_arrival_t *arrival)
+int ri_rtr_notified_again(ri_stream_t *stream, ri_arrival_t *arrival)
 {
     const ri_wire_rts_t *rts = arrival->data;
     ri_worker_t *worker      = stream->worker;
@@ -95,7 +95,7 @@ int ri_rtr_written_again(ri_stream_t *stream, ri_arrival_t *arrival)
     if ((uint16_t)stream->peer->way.number == rts->way) {
         ri_way_fail_and_tell(worker, stream->peer);
     }
-    written_take_all(worker);
+    notified_take_all(worker);
     if (!stream->broken && ri_rtr_used_again(stream, arrival)) {
         return 1;
     }
@@ -106,7 +106,7 @@ int ri_rtr_written_again(ri_stream_t *stream, ri_arrival_t *arrival)
     return 1;
 }
 
-void ri_rtr_written_settle(ri_stream_t *stream)
+void ri_rtr_notified_settle(ri_stream_t *stream)
 {
     ri_rtr_entry_t *entry, *next;
     ri_worker_t *worker = stream->worker;
@@ -119,7 +119,7 @@ void ri_rtr_written_settle(ri_stream_t *stream)
                 ucs_list_del(&entry->list);
                 entry->ended = 0;
                 ri_rtr_entries_free(entry->peer->rtr.entries, entry);
-                ri_rtr_revoke_decided(worker, entry->tag);
+                ri_rtr_revoked_decided(worker, entry->tag);
                 any = 1;
                 break;
             }
@@ -127,7 +127,7 @@ void ri_rtr_written_settle(ri_stream_t *stream)
     } while (any);
 }
 
-static void written_way_ended(ri_worker_t *worker, ri_peer_t *peer, int is_lost)
+static void notified_way_ended(ri_worker_t *worker, ri_peer_t *peer, int is_lost)
 {
     (void)worker;
     ri_rtr_entries_t *entries = peer->rtr.entries;
@@ -151,7 +151,7 @@ static void written_way_ended(ri_worker_t *worker, ri_peer_t *peer, int is_lost)
     }
 }
 
-static void written_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
+static void notified_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
 {
     ri_rtr_entries_t *entries = peer->rtr.entries;
     unsigned i;
@@ -177,7 +177,7 @@ static void written_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
 
 /* No sender writes any more by RTRs through a network, when this returns. Messages of this worker
  * to itself that waited for a decision are dropped. */
-static void written_worker_says(ri_worker_t *worker)
+static void notified_worker_says(ri_worker_t *worker)
 {
     ri_stream_t *stream;
 
@@ -187,7 +187,7 @@ static void written_worker_says(ri_worker_t *worker)
     ri_deliver_drop_self(worker);
 }
 
-const ri_module_t ri_module_rtr_written = {.name        = "rtr_written",
-                                           .worker_says = written_worker_says,
-                                           .way_ended   = written_way_ended,
-                                           .peer_freed  = written_peer_freed};
+const ri_module_t ri_module_rtr_notified = {.name        = "rtr_notified",
+                                            .worker_says = notified_worker_says,
+                                            .way_ended   = notified_way_ended,
+                                            .peer_freed  = notified_peer_freed};

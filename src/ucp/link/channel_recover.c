@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "channel_again.h"
+#include "channel_recover.h"
 #include "am.h"
 #include "channel_life.h"
 #include "way.h"
@@ -44,7 +44,7 @@ static int channel_outlives_way(const ri_channel_record_t *record)
 }
 
 /* Send again what is not known to have come. */
-static void channel_again(ri_channel_out_t *out)
+static void recover_send(ri_channel_out_t *out)
 {
     ri_channel_record_t all = {.type = RI_WIRE_CHANNEL_ALL};
     ri_conn_t *conn         = out->conn;
@@ -77,7 +77,7 @@ static void channel_again(ri_channel_out_t *out)
 static void channel_progress_one(ri_channel_out_t *out)
 {
     if (out->state == RI_CHANNEL_AGAIN) {
-        channel_again(out);
+        recover_send(out);
     } else if (out->failed) {
         ri_way_fail_and_tell(out->conn->worker, out->conn->peer);
     } else if (out->state == RI_CHANNEL_STOPPING) {
@@ -85,7 +85,7 @@ static void channel_progress_one(ri_channel_out_t *out)
     }
 }
 
-void ri_channel_again_progress(ri_worker_t *worker)
+void ri_channel_recover_progress(ri_worker_t *worker)
 {
     size_t count = ucs_list_length(&worker->channels.out);
     ri_channel_out_t *out;

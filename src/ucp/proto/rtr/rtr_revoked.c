@@ -5,7 +5,7 @@
  * What waits for an answer: messages whose receive is contested, and cancelled receives. When
  * REVOKED has come, they go on in their order.
  */
-#include "rtr_revoke.h"
+#include "rtr_revoked.h"
 #include "../../order/deliver.h"
 #include "rtr.h"
 #include "rtr_withdraw.h"
@@ -14,23 +14,23 @@
 #include "rtr_done.h"
 #include "rtr_state.h"
 
-typedef enum revoke_dependents {
-    REVOKE_FREE,
-    REVOKE_ASKED,   /* not known yet */
-    REVOKE_PROMISED /* one has been used */
-} revoke_dependents_t;
+typedef enum revoked_dependents {
+    REVOKED_FREE,
+    REVOKED_ASKED, /* not known yet */
+    REVOKED_USED   /* one has been used */
+} revoked_dependents_t;
 
 /* What the RTRs of a receive, and of later ones that count it, say to a message of @a stream. */
-static revoke_dependents_t revoke_look(const ri_recv_req_t *recv,
-                                       const ri_stream_t *stream, int revoke)
+static revoked_dependents_t revoked_look(const ri_recv_req_t *recv,
+                                         const ri_stream_t *stream, int revoke)
 {
-    revoke_dependents_t result = REVOKE_FREE;
+    revoked_dependents_t result = REVOKED_FREE;
     const ri_tag_node_t *head, *node;
     ri_recv_req_t *other;
     int i;
 
     if (recv->mask_class == NULL) {
-        return REVOKE_FREE;
+        return REVOKED_FREE;
     }
     head = ri_tag_index_find(&recv->mask_class->posted, recv->node.key);
     node = &recv->node;
@@ -38,12 +38,12 @@ static revoke_dependents_t revoke_look(const ri_recv_req_t *recv,
         other = ri_container_of(node, ri_recv_req_t, node);
         if (ri_rtr_state_is_by_key(other) && (other->rtr.stream != stream)) {
             if (other->rtr.state != RI_RTR_BY_KEY) {
-                return REVOKE_PROMISED;
+                return REVOKED_USED;
             }
             if (revoke) {
                 ri_rtr_withdraw_ask(other);
             }
-            result = REVOKE_ASKED;
+            result = REVOKED_ASKED;
         }
         node = node->next;
         if (node == head) {
@@ -53,20 +53,20 @@ static revoke_dependents_t revoke_look(const ri_recv_req_t *recv,
     return result;
 }
 
-int ri_rtr_revoke_ask_senders(ri_worker_t *worker, const ri_stream_t *stream,
-                              uint64_t tag)
+int ri_rtr_revoked_ask_senders(ri_worker_t *worker, const ri_stream_t *stream,
+                               uint64_t tag)
 {
     uint64_t serial = 0;
     ri_recv_req_t *recv;
 
     while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
-        if (revoke_look(recv, stream, 0) == REVOKE_ASKED) {
-            revoke_look(recv, stream, 1); /* which may have decided it */
+        if (revoked_look(recv, stream, 0) == REVOKED_ASKED) {
+            revoked_look(recv, stream, 1); /* which may have decided it */
         }
-        switch (revoke_look(recv, stream, 0)) {
-        case REVOKE_FREE:
+        switch (revoked_look(recv, stream, 0)) {
+        case REVOKED_FREE:
             return 0;
-        case REVOKE_ASKED:
+        case REVOKED_ASKED:
             return 1;
         default:
             break;
@@ -77,7 +77,7 @@ int ri_rtr_revoke_ask_senders(ri_worker_t *worker, const ri_stream_t *stream,
 }
 
 /* Go on with messages that waited for an answer. */
-static void revoke_resume(ri_worker_t *worker)
+static void revoked_resume(ri_worker_t *worker)
 {
     ri_stream_t *stream, *found;
 
@@ -104,16 +104,16 @@ static void revoke_resume(ri_worker_t *worker)
     ri_deliver_resume_self(worker);
 }
 
-void ri_rtr_revoke_decided(ri_worker_t *worker, uint64_t tag)
+void ri_rtr_revoked_decided(ri_worker_t *worker, uint64_t tag)
 {
     worker->rtr.recheck = 1; /* nothing is offered before all is decided */
     ri_rtr_cancel_again(worker, tag);
-    revoke_resume(worker);
+    revoked_resume(worker);
     worker->rtr.recheck = 0;
     ri_rtr_queue_wake(worker);
 }
 
-void ri_rtr_revoke_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg)
+void ri_rtr_revoked_handle(ri_stream_t *stream, const ri_wire_msg_t *msg)
 {
     ri_worker_t *worker       = stream->worker;
     ri_rtr_entries_t *entries = stream->peer->rtr.entries;
@@ -137,7 +137,7 @@ void ri_rtr_revoke_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg)
             --stream->busy;
         }
     } else if (msg->flags & RI_WIRE_REVOKED_USED) {
-        ri_rtr_state_set(recv, RI_RTR_PROMISED);
+        ri_rtr_state_set(recv, RI_RTR_KEY_USED);
     } else {
         ri_rtr_done_unused(recv);
         if (!recv->rtr.canceled) {
@@ -145,7 +145,7 @@ void ri_rtr_revoke_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg)
         }
     }
     ++stream->busy;
-    ri_rtr_revoke_decided(worker, tag);
+    ri_rtr_revoked_decided(worker, tag);
     --stream->busy;
     ri_stream_check_closed(stream);
 }

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/rtr/rtr_revoke.c: offers that are taken back, as their receive is cancelled or
+ * src/ucp/proto/rtr/rtr_revoked.c: offers that are withdrawn, as their receive is cancelled or
  * another sender has a message for it. (protocol-rndv.md section 4)
  */
 
@@ -9,13 +9,13 @@
 
 namespace {
 
-class test_rtr_revoke : public rtr_net_test {};
+class test_rtr_revoked : public rtr_net_test {};
 
 /*
  * Cancel
  */
 
-TEST_F(test_rtr_revoke, cancel)
+TEST_F(test_rtr_revoked, cancel)
 {
     recv_ptr r = post_seen();
     m_b->cancel(r);
@@ -32,7 +32,7 @@ TEST_F(test_rtr_revoke, cancel)
 }
 
 /* REVOKE and what it is about cross. */
-TEST_F(test_rtr_revoke, cancel_too_late)
+TEST_F(test_rtr_revoked, cancel_too_late)
 {
     recv_ptr r = post_seen();
     send_ptr s = send();
@@ -40,7 +40,7 @@ TEST_F(test_rtr_revoke, cancel_too_late)
     m_b->cancel(r);
     EXPECT_EQ(1u, m_ba->count(RI_WIRE_REVOKE));
     deliver_all();
-    EXPECT_EQ(RI_RTR_PROMISED, rtr(r));
+    EXPECT_EQ(RI_RTR_KEY_USED, rtr(r));
     m_b->cancel(r);
     EXPECT_FALSE(r->done);
     pump();
@@ -65,7 +65,7 @@ TEST_F(test_rtr_revoke, cancel_too_late)
 }
 
 /* REVOKE overtakes its RTR. */
-TEST_F(test_rtr_revoke, revoke_first)
+TEST_F(test_rtr_revoked, revoke_first)
 {
     recv_ptr r = post();
     m_b->cancel(r);
@@ -78,7 +78,7 @@ TEST_F(test_rtr_revoke, revoke_first)
 }
 
 /* A receive that later ones count, though it has no RTR itself */
-TEST_F(test_rtr_revoke, cancel_with_dependents)
+TEST_F(test_rtr_revoked, cancel_with_dependents)
 {
     recv_ptr r1 = post(EAGER), r2 = post(), r3 = post();
     deliver_all();
@@ -105,7 +105,7 @@ TEST_F(test_rtr_revoke, cancel_with_dependents)
     m_b->cancel(r1);
     deliver(m_ba, 0);
     deliver(m_ab, 1);
-    EXPECT_EQ(RI_RTR_PROMISED, rtr(r2));
+    EXPECT_EQ(RI_RTR_KEY_USED, rtr(r2));
     EXPECT_FALSE(r1->done);
     pump();
     check(r1, s1);
@@ -113,7 +113,7 @@ TEST_F(test_rtr_revoke, cancel_with_dependents)
 }
 
 /* Nothing is offered while that is not decided. */
-TEST_F(test_rtr_revoke, no_offer_while_canceling)
+TEST_F(test_rtr_revoked, no_offer_while_canceling)
 {
     recv_ptr r1 = post_seen();
     m_b->cancel(r1);
@@ -133,7 +133,7 @@ TEST_F(test_rtr_revoke, no_offer_while_canceling)
 }
 
 /* A cancel that cannot be asked about ends the way, and is decided at once. */
-TEST_F(test_rtr_revoke, cancel_without_a_way_out)
+TEST_F(test_rtr_revoked, cancel_without_a_way_out)
 {
     recv_ptr r     = post_seen();
     m_back->status = UCS_ERR_CONNECTION_RESET;
@@ -148,7 +148,7 @@ TEST_F(test_rtr_revoke, cancel_without_a_way_out)
  * Other senders
  */
 
-TEST_F(test_rtr_revoke, contested_and_revoked)
+TEST_F(test_rtr_revoked, contested_and_revoked)
 {
     second();
     recv_ptr r = post_seen();
@@ -169,7 +169,7 @@ TEST_F(test_rtr_revoke, contested_and_revoked)
     EXPECT_EQ(0u, malformed());
 }
 
-TEST_F(test_rtr_revoke, contested_and_used)
+TEST_F(test_rtr_revoked, contested_and_used)
 {
     second();
     recv_ptr r  = post_seen();
@@ -187,7 +187,7 @@ TEST_F(test_rtr_revoke, contested_and_used)
 }
 
 /* ... by messages of the process to itself */
-TEST_F(test_rtr_revoke, contested_by_itself)
+TEST_F(test_rtr_revoked, contested_by_itself)
 {
     endpoint *ep    = m_b->new_endpoint(m_b.get());
     ri_conn_t *self = m_b->connect(ep, RECEIVER);

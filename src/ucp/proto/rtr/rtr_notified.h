@@ -6,24 +6,24 @@
  * is taken as the PLACED that it stands for; messages that are sent again, as their writes have
  * failed; and what becomes of RTRs whose way or peer ends.
  */
-#ifndef RI_RTR_WRITTEN_H
-#define RI_RTR_WRITTEN_H
+#ifndef RI_RTR_NOTIFIED_H
+#define RI_RTR_NOTIFIED_H
 
 #include "../../core/worker.h"
 #include "../../order/recv_start.h"
 
 /** Take what the plane has told; give up ways that have stopped working, or whose peer does not
  * answer REVOKE. Calls back. @return How much was told. */
-unsigned ri_rtr_written_progress(ri_worker_t *worker);
+unsigned ri_rtr_notified_progress(ri_worker_t *worker);
 
 /** An RTS says that its message may be there. If it was written by the present way, that is given
  * up first, and what it has brought is taken. The stream is kept by stream->busy. Calls back.
  * @return Whether nothing is left to be done: the message is there and that was answered, or its
  * receive is NAMED and reads it. Else it is as any other. */
-int ri_rtr_written_again(ri_stream_t *stream, ri_arrival_t *arrival);
+int ri_rtr_notified_again(ri_stream_t *stream, ri_arrival_t *arrival);
 
 /** A stream ends, and ri_rtr_net_withdraw() has returned: decide what waited for answers of its
  * peer to REVOKE. The stream is kept by stream->busy. Calls back. */
-void ri_rtr_written_settle(ri_stream_t *stream);
+void ri_rtr_notified_settle(ri_stream_t *stream);
 
 #endif
