@@ -32,6 +32,10 @@
 #define WORKER_STOCK_CALLS 8
 #define WORKER_STOCK_CHEAP 40e-9
 
+/* Calls of a loop that waits follow each other within some 100 ns, or some us if each finds a
+ * message; a program that computes calls progress once in some 10 us, or in a millisecond. */
+uint64_t ri_worker_slow_ticks = 30000;
+
 /* A member that each call touches is in the first cache line of a worker, which begins with one. */
 #define WORKER_IN_LINE(_member) \
     _Static_assert(offsetof(ri_worker_t, _member) + \

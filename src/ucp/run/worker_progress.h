@@ -13,6 +13,7 @@
 #include "../core/worker.h"
 #include "../in/ring_in.h"
 #include "../rma/serve.h"
+#include "../../ucs/clock.h"
 
 /* Progress calls between rounds of housekeeping. */
 #define RI_WORKER_HOUSEKEEPING 65536
@@ -63,14 +64,37 @@ static inline unsigned ri_worker_progress_stock(ri_worker_t *worker)
     return count;
 }
 
+/** Calls of progress that come so many ticks after another one (ri_ticks()) are not those of a loop
+ * that waits: some 10 us. A variable for tests. */
+extern uint64_t ri_worker_slow_ticks;
+
+/** @return Whether this call of progress is one of many in a row, so that another one will look at
+ * what this one does not. The clock takes as long as several looks at a ring: it is read in every
+ * second call that would skip stock. */
+static inline int ri_worker_is_in_loop(ri_worker_t *worker)
+{
+    uint64_t now, gap;
+
+    if ((worker->stock_skipped % 2) == 0) {
+        return 1;
+    }
+    now                   = ri_ticks();
+    gap                   = now - worker->skipped_ticks;
+    worker->skipped_ticks = now;
+    return gap < ri_worker_slow_ticks;
+}
+
 /** Count a call of progress. @return Whether stock is to be looked at in it: while messages come
- * through rings it is less often, unless something comes that way as well. */
+ * through rings it is less often, unless something comes that way as well, or calls come seldom: a
+ * process that computes calls progress once in a while, and what waits for it should not wait for
+ * eight calls. */
 static inline int ri_worker_is_stock_due(ri_worker_t *worker)
 {
     if (worker->ring_credit > 0) {
         --worker->ring_credit;
         if ((worker->stock_credit == 0) &&
-            (++worker->stock_skipped < ri_config.progress_skip)) {
+            (++worker->stock_skipped < ri_config.progress_skip) &&
+            ri_worker_is_in_loop(worker)) {
             ++worker->counters.stock_skipped;
             return 0;
         }

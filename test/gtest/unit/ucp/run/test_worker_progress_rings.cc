@@ -17,6 +17,7 @@ protected:
     {
         ring_life_test::SetUp();
         ri_config.progress_skip = 8;
+        ri_worker_slow_ticks    = UINT64_MAX;
         m_a                     = add_node();
         m_b                     = add_node();
         exchange(m_a, m_b, 50);
@@ -27,6 +28,12 @@ protected:
         ASSERT_GT(m_worker->ring_credit, 500u);
         ASSERT_FALSE(ri_worker_is_busy(m_worker));
         m_worker->stock_credit = 0;
+    }
+
+    void TearDown() override
+    {
+        ri_worker_slow_ticks = m_slow_ticks;
+        ring_life_test::TearDown();
     }
 
     uint64_t skipped() { return m_b->counters().stock_skipped; }
@@ -42,6 +49,7 @@ protected:
         m_b->release_done();
     }
 
+    uint64_t m_slow_ticks = ri_worker_slow_ticks;
     node *m_a;
     node *m_b;
     ri_worker_t *m_worker;
@@ -67,6 +75,33 @@ TEST_F(test_worker_progress_rings, stock_has_its_turn)
         ri_worker_progress(m_worker);
     }
     EXPECT_EQ(before + 140, skipped());
+}
+
+/* A process that computes calls progress once in a while, one time or several times in a row: stock has
+ * its turn each time. The clock that is read next sees the gap. */
+TEST_F(test_worker_progress_rings, calls_that_come_seldom)
+{
+    for (int in_a_row : {1, 2, 3, 5}) {
+        int with_stock = 0;
+
+        for (int i = 0; i < 40; ++i) {
+            uint64_t skipped_before = skipped();
+
+            ri_worker_slow_ticks = 0;
+            for (int call = 0; call < in_a_row; ++call) {
+                uint64_t timed = m_worker->skipped_ticks;
+
+                ri_worker_progress(m_worker);
+                if (m_worker->skipped_ticks != timed) {
+                    ri_worker_slow_ticks = UINT64_MAX;
+                }
+            }
+            with_stock += (skipped() - skipped_before < (uint64_t)in_a_row);
+        }
+        EXPECT_GE(with_stock, 39) << in_a_row << " in a row";
+        ri_worker_slow_ticks = UINT64_MAX;
+        take_one();
+    }
 }
 
 /* Messages are forgotten after many calls without one. */
