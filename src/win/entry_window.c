@@ -8,23 +8,6 @@
 #include "entry.h"
 #include "epoch.h"
 #include "make.h"
-#include "present.h"
-
-/* An MPI that is loaded later, and is not found, is found by its own name only. */
-#define ENTRY_INIT(_name, _params, _args) \
-    RI_ENTRY_NAMES(_name, _params) \
-    int PMPI_##_name _params \
-    { \
-        if (ri_real()->_name == NULL) { \
-            return MPI_ERR_OTHER; \
-        } \
-        ri_present_begin(); \
-        return ri_real()->_name _args; \
-    }
-
-ENTRY_INIT(Init, (int *argc, char ***argv), (argc, argv))
-ENTRY_INIT(Init_thread, (int *argc, char ***argv, int required, int *provided),
-           (argc, argv, required, provided))
 
 /* A call with a rank as its target: it does nothing for MPI_PROC_NULL. */
 static int entry_has_rank(const ri_window_t *window, int rank, int *error_p)

@@ -34,12 +34,10 @@
 /* What a rank tells all others. */
 typedef struct make_told {
     uint32_t version;
-    int32_t setting; /* ri_setting_t */
+    int32_t is_known; /* the MPI has the functions of the one that this library was built for */
     int64_t size;
     int64_t disp_unit;
     ri_host_process_t process;
-    int32_t is_init; /* by MPI_Init(), and not by a session only */
-    int32_t is_known; /* the MPI has the functions of the one that this library was built for */
     int32_t is_apart; /* its memory need not lie behind that of the rank before */
 } make_told_t;
 
@@ -68,27 +66,15 @@ static const char *make_objection(const make_told_t *told, int ranks)
     int64_t size = 0;
     int i;
 
-    if (ranks > MAKE_RANKS_MAX) {
-        return "there are too many ranks";
-    }
     for (i = 0; i < ranks; ++i) {
         if (told[i].version != MAKE_VERSION) {
             return "the ranks have different versions of the library";
-        }
-        if (told[i].setting == RI_SETTING_NO) {
-            return "UCXRI_WIN=n";
-        }
-        if (told[i].setting == RI_SETTING_OFF) {
-            return "UCX_RNDV_SCHEME is not recv_init";
         }
         if (told[i].process.host == 0) {
             return "/proc cannot be read";
         }
         if (told[i].process.host != told[0].process.host) {
             return "the ranks are not on one host";
-        }
-        if (!told[i].is_init) {
-            return "there is no MPI_COMM_WORLD";
         }
         if (!told[i].is_known) {
             return "the library was built for another version of the MPI";
@@ -243,16 +229,13 @@ static void make_free_window(ri_window_t *window)
 static make_told_t *make_tell(const ri_make_args_t *args, int ranks)
 {
     make_told_t mine  = {.version   = MAKE_VERSION,
-                         .setting   = ri_setting(),
                          .size      = args->size,
                          .disp_unit = args->disp_unit,
                          .process   = ri_host_process_self(),
                          .is_apart  = make_is_apart(args)};
     make_told_t *told = calloc((size_t)ranks, sizeof(*told));
-    int is_init, is_over, version, subversion;
+    int version, subversion;
 
-    mine.is_init = (PMPI_Initialized(&is_init) == MPI_SUCCESS) && is_init &&
-                   (PMPI_Finalized(&is_over) == MPI_SUCCESS) && !is_over;
     mine.is_known = (PMPI_Get_version(&version, &subversion) == MPI_SUCCESS) &&
                     ((version >= 4) == (MPI_VERSION >= 4));
     /* Without memory this rank cannot tell, and the others would wait for it */
@@ -332,19 +315,24 @@ static int make_finish(const ri_make_args_t *args, ri_window_t *window)
     return 0;
 }
 
-/* Why the others are not asked, or NULL. The same on all ranks that have this library. */
+/* Why the others are not asked, or NULL. The same on all ranks that are present. */
 static const char *make_own_objection(MPI_Comm comm, int ranks, int *speaker_p)
 {
     int is_init, is_over;
 
     *speaker_p = 0;
-    /* A rank that has not begun this is not present for the others */
-    if ((PMPI_Initialized(&is_init) != MPI_SUCCESS) || !is_init) {
-        return "there is no MPI_COMM_WORLD";
+    if (ri_setting() == RI_SETTING_NO) {
+        return "UCXRI_WIN=n";
     }
-    /* With sessions windows can be made afterwards: the others are told */
-    if ((PMPI_Finalized(&is_over) != MPI_SUCCESS) || is_over) {
-        return NULL;
+    if (ri_setting() == RI_SETTING_OFF) {
+        return "UCX_RNDV_SCHEME is not recv_init";
+    }
+    if (ranks > MAKE_RANKS_MAX) {
+        return "there are too many ranks";
+    }
+    if ((PMPI_Initialized(&is_init) != MPI_SUCCESS) || !is_init ||
+        (PMPI_Finalized(&is_over) != MPI_SUCCESS) || is_over) {
+        return "there is no MPI_COMM_WORLD";
     }
     return ri_present_objection(comm, ranks, speaker_p);
 }

@@ -8,7 +8,6 @@
 #include "win/present.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +16,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RANKS 3
+#define RANKS 4
 
 static int my_rank, number, failed;
+
+/* The world of this process; a case may make several. */
+static int world_size = RANKS;
+
+/* By rank of the communicator: of MPI_COMM_WORLD. */
+static const int *mapping;
 
 int PMPI_Comm_size(MPI_Comm comm, int *size)
 {
     (void)comm;
-    *size = RANKS;
+    *size = world_size;
     return MPI_SUCCESS;
 }
 
@@ -48,7 +53,6 @@ int PMPI_Group_free(MPI_Group *group)
     return MPI_SUCCESS;
 }
 
-/* Of a communicator that has a rank more than MPI_COMM_WORLD, that rank is of another one. */
 int PMPI_Group_translate_ranks(MPI_Group group, int n, const int *ranks, MPI_Group other,
                                int *translated)
 {
@@ -57,7 +61,7 @@ int PMPI_Group_translate_ranks(MPI_Group group, int n, const int *ranks, MPI_Gro
     (void)group;
     (void)other;
     for (i = 0; i < n; ++i) {
-        translated[i] = (ranks[i] < RANKS) ? ranks[i] : MPI_UNDEFINED;
+        translated[i] = mapping[ranks[i]];
     }
     return MPI_SUCCESS;
 }
@@ -74,23 +78,27 @@ enum {
     ALL,
     ABSENT,
     NO_JOB,
-    UNSEEN,
+    NO_PLACE,
     OTHER_WORLD,
-    ABORTED = 99
+    SAME_NAME,
+    OTHER_NUMBER,
+    NO_INIT,
+    FOUND_LAST
 };
 
 static int found(const char *objection)
 {
-    static const char *const words[] = {[ABSENT]      = "no library",
-                                        [NO_JOB]      = "gives no name",
-                                        [UNSEEN]      = "cannot be seen",
-                                        [OTHER_WORLD] = "not all of one"};
+    static const char *const words[FOUND_LAST] = {
+            [ABSENT] = "no library",       [NO_JOB] = "gives no name",
+            [NO_PLACE] = "cannot ",        [OTHER_WORLD] = "not all of one",
+            [SAME_NAME] = "the same name", [OTHER_NUMBER] = "another number",
+            [NO_INIT] = "was not called"};
     int i;
 
     if (objection == NULL) {
         return ALL;
     }
-    for (i = ABSENT; i <= OTHER_WORLD; ++i) {
+    for (i = ABSENT; i < FOUND_LAST; ++i) {
         if (strstr(objection, words[i]) != NULL) {
             return i;
         }
@@ -99,15 +107,20 @@ static int found(const char *objection)
     return 98;
 }
 
-/* What a case does in each rank before it begins to be present, and before it looks. */
+static const int straight[] = {0, 1, 2, 3, MPI_UNDEFINED};
+static const int swapped[]  = {3, 1, 0, 2};
+
+/* What a case does in each rank, and what each finds. */
 typedef struct test_case {
     const char *name;
-    void (*prepare)(void);
-    void (*before_look)(void);
-    int absent;          /* this rank has no library; -1: all have it */
-    int ranks;           /* of the communicator */
-    int expected[RANKS]; /* what each finds */
-    int speakers[RANKS]; /* and who speaks for them, in its eyes */
+    void (*prepare)(void); /* before it begins to be present */
+    void (*later)(void);   /* between the end of MPI_Init() and the look */
+    int absent;            /* this rank has no library; -1: all have it */
+    int ranks;             /* of the communicator */
+    const int *mapping;
+    int is_late; /* MPI_Init() ends in the first rank before the last one begins it */
+    int expected[RANKS];
+    int speakers[RANKS]; /* who speaks for them, in the eyes of each */
 } test_case_t;
 
 static void set_number(const char *name, int value)
@@ -181,7 +194,7 @@ static void pmi_without_a_connection(void)
 static void last_of_another_job(void)
 {
     by_pmix();
-    if (my_rank == 2) {
+    if (my_rank == 3) {
         setenv("PMIX_NAMESPACE", "prterun-host-4711@2", 1);
     }
 }
@@ -189,73 +202,176 @@ static void last_of_another_job(void)
 static void last_is_another_user(void)
 {
     by_pmix();
-    if ((my_rank == 2) && (setuid(65534) != 0)) {
+    if ((my_rank == 3) && (setuid(65534) != 0)) {
         exit(97);
     }
 }
 
-static void last_in_a_network_of_its_own(void)
+static int is_of_test(int fd);
+
+/* What a program may do when MPI is there: nobody looks at the files or the user any more. */
+static void change_all(void)
 {
-    by_pmix();
-    if ((my_rank == 2) && (unshare(CLONE_NEWNET) != 0)) {
-        exit(97);
+    int fd;
+
+    for (fd = 3; fd < 64; ++fd) {
+        if (!is_of_test(fd)) {
+            close(fd);
+        }
     }
-}
-
-static void no_files(void)
-{
-    struct rlimit none = {};
-
-    setrlimit(RLIMIT_NOFILE, &none);
+    if (my_rank == 1) {
+        unsetenv("PMIX_NAMESPACE");
+    }
 }
 
 static void no_files_at_first(void)
 {
+    struct rlimit none = {};
+
     by_slurm();
     if (my_rank == 1) {
-        no_files();
+        setrlimit(RLIMIT_NOFILE, &none);
     }
 }
 
-static void run_rank(const test_case_t *test, int ready, int go, int end)
+static void number_of_another(void)
 {
-    int speaker = -1, result;
-    char byte   = 0;
+    by_pmix();
+    set_number("PMIX_RANK", my_rank ^ 1);
+}
+
+/* The last two are ranks 0 and 1 of a job with the same name. */
+static void two_jobs(void)
+{
+    by_slurm();
+    world_size = 2;
+    my_rank %= 2;
+    set_number("SLURM_PROCID", my_rank);
+}
+
+/* One job with a rank more than the other: its last number is too large for the first one. */
+static void two_jobs_of_different_size(void)
+{
+    by_slurm();
+    world_size = (my_rank == 0) ? 1 : 3;
+    my_rank -= (my_rank > 0);
+    set_number("SLURM_PROCID", my_rank);
+}
+
+/* A server of its own, as it is another job of the same name. */
+static void last_has_another_server(void)
+{
+    by_pmix();
+    setenv("PMIX_SERVER_URI3", (my_rank == 3) ? "b.0;tcp4://127.0.0.1:2" : "a.0", 1);
+    unsetenv("PMIX_SERVER_URI4");
+}
+
+static void long_names(void)
+{
+    char text[2000];
+
+    by_pmix();
+    memset(text, 'n', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    setenv("PMIX_NAMESPACE", text, 1);
+}
+
+/* A pipe for each step: a rank reads one byte when it may go on, and writes one when it is there. */
+enum {
+    BEGUN,
+    MAY_END,
+    ENDED,
+    MAY_LOOK,
+    LOOKED,
+    MAY_LEAVE,
+    STEPS
+};
+
+static int steps[STEPS][2];
+
+static int is_of_test(int fd)
+{
+    int i;
+
+    for (i = 0; (i < STEPS) && (fd != steps[i][0]) && (fd != steps[i][1]); ++i) {}
+    return i < STEPS;
+}
+
+static void say(int step)
+{
+    char byte = 0;
+
+    if (write(steps[step][1], &byte, 1) != 1) {
+        _exit(97);
+    }
+}
+
+static void wait_for(int step)
+{
+    char byte;
+
+    if (read(steps[step][0], &byte, 1) != 1) {
+        _exit(97);
+    }
+}
+
+static void run_rank(const test_case_t *test)
+{
+    int is_absent = (my_rank == test->absent);
+    int speaker   = -1;
+    int result    = 0;
+    int rank      = my_rank;
 
     test->prepare();
-    if (my_rank != test->absent) {
+    mapping = test->mapping;
+    if (!is_absent) {
         ri_present_begin();
         ri_present_begin(); /* as where one function of MPI calls the other */
     }
-    /* All have begun when one of them goes on */
-    if ((write(ready, &byte, 1) != 1) || (read(go, &byte, 1) != 1)) {
-        _exit(97);
+    say(BEGUN);
+    wait_for(MAY_END);
+    if (!is_absent) {
+        ri_present_end(1);
+        ri_present_end(1);
     }
-    if (my_rank == test->absent) {
-        _exit(read(end, &byte, 1) == 1 ? test->expected[my_rank] : 97);
+    say(ENDED);
+    wait_for(MAY_LOOK);
+    if (!is_absent) {
+        if (test->later != NULL) {
+            test->later();
+        }
+        result = found(ri_present_objection(MPI_COMM_WORLD, test->ranks, &speaker));
+        if ((result <= ABSENT) && (speaker != test->speakers[rank])) {
+            fprintf(stderr, "%s: rank %d: speaker %d\n", test->name, rank, speaker);
+            result = 95;
+        }
     }
-    if (test->before_look != NULL) {
-        test->before_look();
+    say(LOOKED);
+    wait_for(MAY_LEAVE);
+    _exit(result);
+}
+
+/* All come to a step, then all may go on. */
+static void together(int there, int may, int ranks)
+{
+    int i;
+
+    for (i = 0; i < ranks; ++i) {
+        wait_for(there);
     }
-    result = found(ri_present_objection(MPI_COMM_WORLD, test->ranks, &speaker));
-    if (result != found(ri_present_objection(MPI_COMM_WORLD, test->ranks, &speaker))) {
-        result = 96;
-    } else if ((result != NO_JOB) && (result != UNSEEN) &&
-               (speaker != test->speakers[my_rank])) {
-        fprintf(stderr, "%s: rank %d: speaker %d\n", test->name, my_rank, speaker);
-        result = 95;
+    for (i = 0; i < ranks; ++i) {
+        say(may);
     }
-    /* Nobody goes before all have looked */
-    _exit((write(ready, &byte, 1) == 1) && (read(end, &byte, 1) == 1) ? result : 97);
 }
 
 static void run_case(const test_case_t *test)
 {
-    int ready[2], go[2], end[2], ends[2], pids[RANKS], status, rank, is_ok = 1;
-    char bytes[RANKS] = {};
+    int ends[2], pids[RANKS], status, rank, i, is_ok = 1;
 
-    if (pipe(ready) || pipe(go) || pipe(end)) {
-        exit(97);
+    for (i = 0; i < STEPS; ++i) {
+        if (pipe(steps[i]) != 0) {
+            exit(97);
+        }
     }
     for (rank = 0; rank < RANKS; ++rank) {
         if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
@@ -264,21 +380,27 @@ static void run_case(const test_case_t *test)
         pmi_fds[rank] = ends[0];
     }
     for (my_rank = 0; my_rank < RANKS; ++my_rank) {
+        if (test->is_late && (my_rank == RANKS - 1)) {
+            together(BEGUN, MAY_END, RANKS - 1);
+            for (i = 0; i < RANKS - 1; ++i) {
+                wait_for(ENDED);
+            }
+        }
         pids[my_rank] = fork();
         if (pids[my_rank] == 0) {
-            run_rank(test, ready[1], go[0], end[0]);
+            run_rank(test);
         }
     }
-    for (rank = 0; rank < RANKS; ++rank) {
-        is_ok &= read(ready[0], bytes, 1) == 1;
+    if (test->is_late) {
+        together(BEGUN, MAY_END, 1);
+        for (i = 0; i < RANKS - 1; ++i) {
+            say(ENDED);
+        }
+    } else {
+        together(BEGUN, MAY_END, RANKS);
     }
-    is_ok &= write(go[1], bytes, RANKS) == RANKS;
-    /* Those that abort say nothing more */
-    for (rank = 0; rank < RANKS; ++rank) {
-        is_ok &= (test->expected[rank] == ABORTED) || (rank == test->absent) ||
-                 (read(ready[0], bytes, 1) == 1);
-    }
-    is_ok &= write(end[1], bytes, RANKS) == RANKS;
+    together(ENDED, MAY_LOOK, RANKS);
+    together(LOOKED, MAY_LEAVE, RANKS);
     for (rank = 0; rank < RANKS; ++rank) {
         waitpid(pids[rank], &status, 0);
         if (!WIFEXITED(status) || (WEXITSTATUS(status) != test->expected[rank])) {
@@ -286,6 +408,9 @@ static void run_case(const test_case_t *test)
                    test->expected[rank]);
             is_ok = 0;
         }
+    }
+    for (i = 0; i < 2 * STEPS; ++i) {
+        close(steps[i / 2][i % 2]);
     }
     printf("%sok %d - win_present: %s\n", is_ok ? "" : "not ", ++number, test->name);
     failed += !is_ok;
@@ -297,7 +422,7 @@ static int may_prepare(const test_case_t *test)
     int status, pid = fork();
 
     if (pid == 0) {
-        my_rank = 2;
+        my_rank = 3;
         test->prepare();
         _exit(0);
     }
@@ -308,91 +433,176 @@ static int may_prepare(const test_case_t *test)
 int main(void)
 {
     static const test_case_t cases[] = {
-            {"a job of PMIx", by_pmix, NULL, -1, 3, {ALL, ALL, ALL}, {}},
-            {"a job of PMI", by_pmi, NULL, -1, 3, {ALL, ALL, ALL}, {}},
-            {"a job of Slurm", by_slurm, NULL, -1, 3, {ALL, ALL, ALL}, {}},
+            {"a job of PMIx", by_pmix, NULL, -1, 4, straight, 0, {}, {}},
+            {"a job of PMI", by_pmi, NULL, -1, 4, straight, 0, {}, {}},
+            {"a job of Slurm", by_slurm, NULL, -1, 4, straight, 0, {}, {}},
+            {"long names", long_names, NULL, -1, 4, straight, 0, {}, {}},
             {"a job within another one",
              within_another,
              NULL,
              -1,
-             3,
-             {ALL, ALL, ALL},
+             4,
+             straight,
+             0,
+             {},
              {}},
+            {"a communicator in another order", by_pmi, NULL, -1, 4, swapped, 0, {}, {}},
             {"the first rank is absent",
              by_pmi,
              NULL,
              0,
+             4,
+             straight,
+             0,
+             {0, ABSENT, ABSENT, ABSENT},
+             {0, 1, 1, 1}},
+            {"a rank in the middle is absent",
+             by_slurm,
+             NULL,
+             1,
+             4,
+             straight,
+             0,
+             {ABSENT, 0, ABSENT, ABSENT},
+             {}},
+            {"the last rank is absent",
+             by_pmix,
+             NULL,
              3,
-             {0, ABSENT, ABSENT},
-             {0, 1, 1}},
-            {"the last rank is absent", by_pmix, NULL, 2, 3, {ABSENT, ABSENT, 0}, {}},
+             4,
+             straight,
+             0,
+             {ABSENT, ABSENT, ABSENT, 0},
+             {}},
+            {"the first rank of another order is absent",
+             by_pmi,
+             NULL,
+             3,
+             4,
+             swapped,
+             0,
+             {ABSENT, ABSENT, ABSENT, 0},
+             {1, 1, 1, 1}},
             {"a rank that is not asked for is absent",
              by_pmix,
              NULL,
-             2,
-             2,
-             {ALL, ALL, 0},
+             3,
+             3,
+             straight,
+             0,
+             {},
              {}},
-            {"one rank needs nobody", odd_numbers, NULL, -1, 1, {ALL, ALL, ALL}, {}},
+            {"one rank needs nobody", odd_numbers, NULL, -1, 1, straight, 0, {}, {}},
             {"numbers that are none",
              odd_numbers,
              NULL,
              -1,
-             3,
-             {NO_JOB, NO_JOB, NO_JOB},
+             4,
+             straight,
+             0,
+             {NO_JOB, NO_JOB, NO_JOB, NO_JOB},
              {}},
             {"PMI by a pipe",
              pmi_without_a_connection,
              NULL,
              -1,
-             3,
-             {NO_JOB, NO_JOB, NO_JOB},
+             4,
+             straight,
+             0,
+             {NO_JOB, NO_JOB, NO_JOB, NO_JOB},
              {}},
             {"a rank of another job",
              last_of_another_job,
              NULL,
              -1,
-             3,
-             {ABSENT, ABSENT, ABSENT},
-             {0, 0, 2}},
+             4,
+             straight,
+             0,
+             {ABSENT, ABSENT, ABSENT, ABSENT},
+             {0, 0, 0, 3}},
+            {"another server of PMIx",
+             last_has_another_server,
+             NULL,
+             -1,
+             4,
+             straight,
+             0,
+             {ABSENT, ABSENT, ABSENT, ABSENT},
+             {0, 0, 0, 3}},
             {"a rank of another MPI_COMM_WORLD",
              by_pmix,
              NULL,
              -1,
-             4,
-             {OTHER_WORLD, OTHER_WORLD, OTHER_WORLD},
+             5,
+             straight,
+             0,
+             {OTHER_WORLD, OTHER_WORLD, OTHER_WORLD, OTHER_WORLD},
              {}},
-            {"no descriptor at the start",
-             no_files_at_first,
+            {"a rank that comes late",
+             by_pmi,
+             NULL,
+             -1,
+             4,
+             straight,
+             1,
+             {ABSENT, ABSENT, ABSENT, ABSENT},
+             {0, 0, 0, 3}},
+            {"two jobs of one name",
+             two_jobs,
+             NULL,
+             -1,
+             2,
+             straight,
+             0,
+             {SAME_NAME, SAME_NAME, SAME_NAME, SAME_NAME},
+             {}},
+            {"two jobs of one name, of different size",
+             two_jobs_of_different_size,
              NULL,
              -1,
              3,
-             {ABSENT, UNSEEN, ABSENT},
+             straight,
+             0,
+             {SAME_NAME, SAME_NAME, SAME_NAME, SAME_NAME},
              {}},
-            {"no descriptor later",
-             by_slurm,
-             no_files,
+            {"numbers of others",
+             number_of_another,
+             NULL,
              -1,
-             3,
-             {ABORTED, ABORTED, ABORTED},
+             4,
+             straight,
+             0,
+             {OTHER_NUMBER, OTHER_NUMBER, OTHER_NUMBER, OTHER_NUMBER},
+             {}},
+            {"no descriptor for one rank",
+             no_files_at_first,
+             NULL,
+             -1,
+             4,
+             straight,
+             0,
+             {ABSENT, NO_PLACE, ABSENT, ABSENT},
+             {}},
+            {"files are closed and variables removed later",
+             by_pmix,
+             change_all,
+             -1,
+             4,
+             straight,
+             0,
+             {},
              {}},
     };
-    /* A rank sees a process of another user as absent, and is absent for it; so with networks. */
     static const test_case_t as_root[] = {
             {"a rank of another user",
              last_is_another_user,
              NULL,
              -1,
-             3,
-             {ABSENT, ABSENT, ABSENT},
-             {0, 0, 2}},
-            {"a rank in a network of its own",
-             last_in_a_network_of_its_own,
-             NULL,
-             -1,
-             3,
-             {ABSENT, ABSENT, ABSENT},
-             {0, 0, 2}},
+             4,
+             straight,
+             0,
+             {ABSENT, ABSENT, ABSENT, ABSENT},
+             {0, 0, 0, 3}},
     };
     static const char *const variables[] = {
             "PMIX_NAMESPACE", "PMIX_RANK",     "PMI_FD",      "PMI_RANK",
