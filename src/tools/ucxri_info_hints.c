@@ -31,6 +31,36 @@ typedef struct hint {
     const char *advice;
 } hint_t;
 
+/* One window that is left to the MPI is enough to say so. @return Whether it was said. */
+static int hints_window(uint64_t value, uint64_t rest, const char *what,
+                        const char *advice, info_hint_func_t func, void *arg)
+{
+    char text[INFO_HINT_MAX];
+
+    if (value == 0) {
+        return 0;
+    }
+    snprintf(text, sizeof(text), "%d %% of the windows of MPI %s",
+             (ri_report_permille(value, rest) + 5) / 10, what);
+    func(text, advice, arg);
+    return 1;
+}
+
+static int hints_windows(const uint64_t *v, info_hint_func_t func, void *arg)
+{
+    uint64_t left = v[RI_REPORT_WINDOWS_LEFT], kind = v[RI_REPORT_WINDOWS_KIND];
+
+    return hints_window(
+                   left, v[RI_REPORT_WINDOWS] + kind, "were left to the MPI",
+                   "normal between hosts; UCXRI_LOG_LEVEL=info says why: \"Windows of "
+                   "MPI\"",
+                   func, arg) +
+           hints_window(kind, v[RI_REPORT_WINDOWS] + left,
+                        "were of the program's own memory, or dynamic",
+                        "MPI_Win_allocate in place of MPI_Win_create: \"Windows of MPI\"",
+                        func, arg);
+}
+
 static uint64_t hints_others(uint64_t all, uint64_t part)
 {
     return (all > part) ? all - part : 0;
@@ -212,6 +242,7 @@ int info_hints(const info_job_t *job, info_hint_func_t func, void *arg)
             ++count;
         }
     }
+    count += hints_windows(v, func, arg);
     if (hints_is_without_local(job)) {
         func("no message between ranks of one host came to UCX",
              "none was sent, or the MPI has shared memory of its own (ucxri_run --check "

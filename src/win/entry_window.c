@@ -8,6 +8,7 @@
 #include "entry.h"
 #include "epoch.h"
 #include "make.h"
+#include "tell.h"
 
 /* A call with a rank as its target: it does nothing for MPI_PROC_NULL. */
 static int entry_has_rank(const ri_window_t *window, int rank, int *error_p)
@@ -44,6 +45,28 @@ ENTRY_MAKE(Win_allocate_shared, MPI_WIN_FLAVOR_SHARED, int)
 #if MPI_VERSION >= 4
 ENTRY_MAKE(Win_allocate_c, MPI_WIN_FLAVOR_ALLOCATE, MPI_Aint)
 ENTRY_MAKE(Win_allocate_shared_c, MPI_WIN_FLAVOR_SHARED, MPI_Aint)
+#endif
+
+/* These are always the MPI's, and counted only. */
+#define ENTRY_KIND(_name, _params, _args) \
+    RI_ENTRY_NAMES(_name, _params) \
+    int PMPI_##_name _params \
+    { \
+        ri_tell_kind(); \
+        return ri_real()->_name _args; \
+    }
+
+ENTRY_KIND(Win_create,
+           (void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+            MPI_Win *win),
+           (base, size, disp_unit, info, comm, win))
+ENTRY_KIND(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win),
+           (info, comm, win))
+#if MPI_VERSION >= 4
+ENTRY_KIND(Win_create_c,
+           (void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+            MPI_Win *win),
+           (base, size, disp_unit, info, comm, win))
 #endif
 
 RI_ENTRY_NAMES(Win_free, (MPI_Win * win))

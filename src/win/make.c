@@ -12,6 +12,7 @@
 #include "present.h"
 #include "real.h"
 #include "setting.h"
+#include "tell.h"
 #include "../ucs/log.h"
 #include "../uct/shm/shared_file.h"
 
@@ -281,8 +282,8 @@ static int make_handle(const ri_make_args_t *args, void *base, MPI_Win *handle_p
     if (self == MPI_COMM_NULL) {
         return 0;
     }
-    return (PMPI_Win_create(base, args->size, (int)args->disp_unit, args->info, self,
-                            handle_p) == MPI_SUCCESS) ||
+    return (ri_real()->Win_create(base, args->size, (int)args->disp_unit, args->info,
+                                  self, handle_p) == MPI_SUCCESS) ||
            (ri_real()->Win_allocate(0, (int)args->disp_unit, args->info, self, &base,
                                     handle_p) == MPI_SUCCESS);
 }
@@ -346,7 +347,7 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
 
     /* Nothing is there then but what ri_real() looks for */
     if ((ri_real()->Win_free == NULL) || (&PMPI_Comm_test_inter == NULL)) {
-        ri_setting_tell_left("the program has loaded its MPI later", 1);
+        ri_tell_left("the program has loaded its MPI later", 1);
         return 0;
     }
     if ((args->comm == MPI_COMM_NULL) ||
@@ -357,7 +358,7 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
     }
     objection = make_own_objection(args->comm, ranks, &speaker);
     if (objection != NULL) {
-        ri_setting_tell_left(objection, rank == speaker);
+        ri_tell_left(objection, rank == speaker);
         return 0;
     }
     told = make_tell(args, ranks);
@@ -376,12 +377,12 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
         objection = "the MPI does not make a window of one rank";
     }
     if (objection != NULL) {
-        ri_setting_tell_left(objection, rank == 0);
+        ri_tell_left(objection, rank == 0);
         return 0;
     }
     *handle_p        = window->handle;
     *(void **)base_p = window->parts[rank].base;
-    ri_info("window of %d ranks, %zu bytes: by this library", ranks, window->file_size);
+    ri_tell_taken(ranks, window->file_size, (size_t)args->size);
     return 1;
 }
 

@@ -48,7 +48,7 @@ static void real_look(void)
 {
     char path[PATH_MAX];
 
-    if ((dlsym(RTLD_NEXT, "PMPI_Win_create") == NULL) &&
+    if ((dlsym(RTLD_NEXT, "PMPI_Comm_dup") == NULL) &&
         dl_iterate_phdr(real_find_library, path)) {
         /* Now its symbols are found as if the program had been linked with it */
         dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
@@ -61,10 +61,10 @@ static void real_look(void)
 /* Before the program calls anything with handles of another type. */
 static void __attribute__((constructor)) real_check(void)
 {
-    void *create = dlsym(RTLD_DEFAULT, "PMPI_Win_create");
+    void *other = dlsym(RTLD_DEFAULT, "PMPI_Comm_dup");
     Dl_info info;
 
-    if ((create != NULL) && dladdr(create, &info) && (info.dli_fname != NULL) &&
+    if ((other != NULL) && dladdr(other, &info) && (info.dli_fname != NULL) &&
         !strncmp(basename(info.dli_fname), REAL_ABI, strlen(REAL_ABI))) {
         ri_error(
                 "the library for windows is preloaded, and the program uses the standard "

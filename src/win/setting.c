@@ -6,7 +6,6 @@
 #include "../ucp/core/switch.h"
 #include "../ucs/log.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -64,19 +63,4 @@ static void __attribute__((constructor)) setting_read(void)
 ri_setting_t ri_setting(void)
 {
     return setting;
-}
-
-void ri_setting_tell_left(const char *why, int is_first)
-{
-    static _Atomic(const char *) last;
-
-    /* A program may make a thousand windows of a kind */
-    if (!is_first || (atomic_exchange(&last, why) == why)) {
-        return;
-    }
-    if (ri_setting() == RI_SETTING_YES) {
-        ri_warn("a window is left to the MPI: %s", why);
-    } else {
-        ri_info("a window is left to the MPI: %s", why);
-    }
 }

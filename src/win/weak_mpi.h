@@ -46,7 +46,6 @@
 #pragma weak PMPI_Type_size_x
 #pragma weak PMPI_Unpack
 #pragma weak PMPI_Win_call_errhandler
-#pragma weak PMPI_Win_create
 
 #if MPI_VERSION >= 4
 #pragma weak PMPI_Type_get_contents_c

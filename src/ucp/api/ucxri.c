@@ -6,6 +6,7 @@
 #include "../core/version.h"
 #include "../core/worker.h"
 #include "../run/worker_counters.h"
+#include "../run/windows.h"
 
 /* An array that is being filled with counters. */
 typedef struct counter_array {
@@ -76,4 +77,15 @@ ucs_status_t ucxri_worker_dump_trace(ucp_worker_h stock)
     ri_trace_dump(&worker->trace, "a worker, on request");
     ri_worker_unlock(worker);
     return UCS_OK;
+}
+
+_Static_assert(((int)UCXRI_WINDOW_TAKEN == (int)RI_WINDOW_TAKEN) &&
+                       ((int)UCXRI_WINDOW_LEFT == (int)RI_WINDOW_LEFT) &&
+                       ((int)UCXRI_WINDOW_KIND == (int)RI_WINDOW_KIND) &&
+                       ((int)UCXRI_WINDOW_LAST == (int)RI_WINDOW_OWNERS),
+               "of ri_windows_note()");
+
+void ucxri_note_window(ucxri_window_t whose, uint64_t bytes)
+{
+    ri_windows_note((unsigned)whose, bytes);
 }

@@ -55,6 +55,22 @@ ucs_status_t ucxri_worker_print_counters(ucp_worker_h worker, FILE *stream);
  */
 ucs_status_t ucxri_worker_dump_trace(ucp_worker_h worker);
 
+/* Whose a window of MPI is, and why. The numbers stay. */
+typedef enum ucxri_window {
+    UCXRI_WINDOW_TAKEN, /* it is done by a library for windows */
+    UCXRI_WINDOW_LEFT,  /* it is of a kind that the library does, and left to the MPI */
+    UCXRI_WINDOW_KIND,  /* it is the MPI's: of the program's own memory, or dynamic */
+    UCXRI_WINDOW_LAST
+} ucxri_window_t;
+
+/**
+ * Count a window of MPI in the report of this process. Libraries for windows call it. Any thread may.
+ *
+ * @param whose  Another value than those above is ignored.
+ * @param bytes  Of this process's memory in the window, if it is done by a library for windows.
+ */
+void ucxri_note_window(ucxri_window_t whose, uint64_t bytes);
+
 END_C_DECLS
 
 #endif

@@ -161,7 +161,8 @@ struct ri_worker {
      * look at it, and the lock is in another line anyway. */
     uint8_t multi;
 
-    uint64_t skipped_ticks; /* ri_ticks() when a call that would skip stock's was last timed */
+    uint64_t
+            skipped_ticks; /* ri_ticks() when a call that would skip stock's was last timed */
 
     ri_context_t *context; /* it is in context->workers */
     int timed;             /* time in calls is measured */

@@ -141,6 +141,12 @@ static const column_t columns_rma[] = {
         COLUMN("back", 6, COUNT, RMA_WITHDRAWN), COLUMN("ucp", 6, COUNT, RMA_STOCK),
 };
 
+static const column_t columns_win[] = {
+        PROTOCOL("windows", WINDOWS),
+        COLUMN("left", 6, COUNT, WINDOWS_LEFT),
+        COLUMN("kind", 6, COUNT, WINDOWS_KIND),
+};
+
 static const column_t columns_time[] = {
         COLUMN("life_s", 9, SECONDS, LIFE_US), COLUMN("send_s", 9, SECONDS, SEND_US),
         COLUMN("recv_s", 9, SECONDS, RECV_US), COLUMN("work_s", 9, SECONDS, WORK_US),
@@ -161,7 +167,7 @@ static const struct {
         [RI_REPORT_TABLE_JOB] = TABLE(job),   [RI_REPORT_TABLE_SENT] = TABLE(sent),
         [RI_REPORT_TABLE_LONG] = TABLE(long), [RI_REPORT_TABLE_DATA] = TABLE(data),
         [RI_REPORT_TABLE_RECV] = TABLE(recv), [RI_REPORT_TABLE_RMA] = TABLE(rma),
-        [RI_REPORT_TABLE_TIME] = TABLE(time)};
+        [RI_REPORT_TABLE_WIN] = TABLE(win),   [RI_REPORT_TABLE_TIME] = TABLE(time)};
 
 int ri_report_permille(uint64_t part, uint64_t rest)
 {
@@ -359,7 +365,7 @@ int ri_report_has(ri_report_table_t table, const ri_report_row_t *row)
 {
     size_t i;
 
-    if (table != RI_REPORT_TABLE_RMA) {
+    if ((table != RI_REPORT_TABLE_RMA) && (table != RI_REPORT_TABLE_WIN)) {
         return 1;
     }
     for (i = 0; i < tables[table].count; ++i) {

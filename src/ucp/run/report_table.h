@@ -55,6 +55,10 @@
     _v(RMA_CALLED, "rma_called") \
     _v(RMA_WITHDRAWN, "rma_withdrawn") \
     _v(RMA_STOCK, "rma_stock") \
+    _v(WINDOWS, "windows")            /* of MPI, by the library for windows */ \
+    _v(WINDOWS_BYTES, "windows_bytes") \
+    _v(WINDOWS_LEFT, "windows_left")  /* left to the MPI */ \
+    _v(WINDOWS_KIND, "windows_kind")  /* the MPI's, of kinds that it always does */ \
     _v(LIFE_US, "life_us") \
     _v(SEND_US, "send_us") \
     _v(RECV_US, "recv_us") \
@@ -108,6 +112,7 @@ typedef enum ri_report_table {
     RI_REPORT_TABLE_DATA, /* by the other ones, and what was copied */
     RI_REPORT_TABLE_RECV, /* messages received */
     RI_REPORT_TABLE_RMA,  /* one-sided operations, of processes that had any */
+    RI_REPORT_TABLE_WIN,  /* windows of MPI, of processes that had any */
     RI_REPORT_TABLE_TIME, /* where the time went */
     RI_REPORT_TABLES
 } ri_report_table_t;
@@ -123,8 +128,8 @@ typedef struct ri_report_row {
 /* Enough for any line. */
 #define RI_REPORT_LINE_MAX 1024
 
-/** @return Whether a table says anything of a process: the one of one-sided operations only if
- * there were any. */
+/** @return Whether a table says anything of a process: those of one-sided operations and of windows
+ * only if there were any. */
 int ri_report_has(ri_report_table_t table, const ri_report_row_t *row);
 
 /** Write the column names of a table into @a line, which has room for RI_REPORT_LINE_MAX, with a

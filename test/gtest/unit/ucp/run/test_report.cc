@@ -6,6 +6,7 @@
 
 #include "ucs/output.h"
 extern "C" {
+#include "ucp/api/ucxri.h"
 #include "ucp/run/report.h"
 }
 
@@ -23,7 +24,7 @@ const char *const RANKS[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                              "SLURM_PROCID"};
 
 /* Those that each process has. */
-constexpr size_t TABLES = RI_REPORT_TABLES - 1;
+constexpr size_t TABLES = RI_REPORT_TABLES - 2;
 
 class test_report : public ri_test {
 protected:
@@ -147,6 +148,13 @@ TEST_F(test_report, values)
     c.conns.rma_withdrawn    = 37;
     c.conns.rma_atomics      = 38;
     c.conns.rma_stock        = 39;
+    ucxri_note_window(UCXRI_WINDOW_TAKEN, 64);
+    ucxri_note_window(UCXRI_WINDOW_TAKEN, 32);
+    ucxri_note_window(UCXRI_WINDOW_LEFT, 5);
+    for (int i = 0; i < 3; ++i) {
+        ucxri_note_window(UCXRI_WINDOW_KIND, 7);
+    }
+    ucxri_note_window(UCXRI_WINDOW_LAST, 8); /* of a later library: it is ignored */
     ri_report_worker(n.worker());
     ri_report_row_t row = get();
 
@@ -186,7 +194,11 @@ TEST_F(test_report, values)
                                  35,
                                  36,
                                  37,
-                                 39};
+                                 39,
+                                 2, /* windows */
+                                 96,
+                                 1,
+                                 3};
     static_assert(RI_REPORT_LIFE_US == sizeof(expected) / sizeof(expected[0]));
     for (size_t i = 0; i < RI_REPORT_LIFE_US; ++i) {
         EXPECT_EQ(expected[i], row.values[i]) << i;
@@ -262,6 +274,28 @@ TEST_F(test_report, one_sided)
     ri_report_row_t row;
     EXPECT_EQ(RI_REPORT_TABLE_RMA, ri_report_parse_row(lines[TABLES - 1].c_str(), &row));
     EXPECT_EQ(1u, row.values[RI_REPORT_RMA_MAILED]);
+}
+
+/* Who has made windows of MPI has a line more, too */
+TEST_F(test_report, windows)
+{
+    for (int whose = 0; whose < UCXRI_WINDOW_LAST; ++whose) {
+        ri_report_reset();
+        ri_report_start();
+        setenv("PMI_RANK", "3", 1);
+        unlink(m_path.c_str());
+        ucxri_note_window((ucxri_window_t)whose, 4096);
+        std::vector<std::string> lines = print();
+        ASSERT_EQ(TABLES + 1, lines.size());
+        ri_report_row_t row = {};
+        EXPECT_EQ(RI_REPORT_TABLE_WIN,
+                  ri_report_parse_row(lines[TABLES - 1].c_str(), &row));
+        EXPECT_EQ(whose == UCXRI_WINDOW_TAKEN, row.values[RI_REPORT_WINDOWS]);
+        EXPECT_EQ((whose == UCXRI_WINDOW_TAKEN) ? 4096u : 0u,
+                  row.values[RI_REPORT_WINDOWS_BYTES]);
+        EXPECT_EQ(whose == UCXRI_WINDOW_LEFT, row.values[RI_REPORT_WINDOWS_LEFT]);
+        EXPECT_EQ(whose == UCXRI_WINDOW_KIND, row.values[RI_REPORT_WINDOWS_KIND]);
+    }
 }
 
 TEST_F(test_report, not_in_a_child)
