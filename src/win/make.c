@@ -358,7 +358,7 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
     }
     objection = make_own_objection(args->comm, ranks, &speaker);
     if (objection != NULL) {
-        ri_tell_left(objection, rank == speaker);
+        ri_tell_left(objection, (speaker < 0) || (rank == speaker));
         return 0;
     }
     told = make_tell(args, ranks);

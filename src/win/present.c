@@ -2,28 +2,34 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The ranks meet in a file of shared memory, whose name is made of the host, the user and the job. Who
- * begins writes his rank behind the others'. Who has ended MPI_Init() first removes the name: nobody
- * comes any more then, and all who are in the file read the same. One who is late makes a file of his
- * own, in which he is alone. So the result does not depend on who waits for whom in MPI_Init(): those
- * of one file see each other, and nobody else.
+ * The ranks meet in a file of shared memory, whose name is made of the host, the user and the job. Each
+ * rank that begins writes its number behind those of the others. The first rank whose MPI_Init() has
+ * ended writes an end behind them. No rank can join after that, and all that are in the file read the
+ * same. A rank that finds an end makes a new file, for itself and for those that are as late. So the
+ * result does not depend on which rank waits for which other one in MPI_Init(): the ranks of one file
+ * see each other, and see nobody else.
  *
- * What the name is made of must be the same for all ranks of a job, and for them only. The launcher
- * gives it to them: PMIx has a name for the job, and one for its server; with the simpler PMI it is the
- * process at the other end of a connection; Slurm has numbers. If two jobs have the same name all the
- * same, a rank is twice in the file, and it counts for none.
+ * What the name is made of must be the same for all ranks of a job, and only for them. The launcher
+ * gives it to the ranks: PMIx has a name for the job, and one for its server; with the simpler PMI it is
+ * the process at the other end of a connection; Slurm has numbers. If two jobs have the same name all
+ * the same, a number is in the file twice, and the file counts for nothing. Processes that PMI has
+ * spawned have the same connection as those that have spawned them, so that they have no name.
  *
- * Rejected: a socket for each rank, which the others connect to. Its name can be taken by any user, and
- * what a rank sees depends on when it looks. A lock of each rank in a file: a program that closes all
- * its files gives it back.
+ * A rank that is in the file must not leave a window to the MPI for a reason that the others cannot
+ * know. So the job ends where that would be necessary.
+ *
+ * Rejected: a socket for each rank, which the others connect to: what a rank sees depends on when it
+ * looks. A lock of each rank in a file: a program that closes all its files gives it back.
  */
 #include "present.h"
+#include "../ucs/clock.h"
 #include "../ucs/log.h"
 #include "../uct/shm/host.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +40,19 @@
 
 #define PRESENT_FOLDER "/dev/shm"
 
+#define PRESENT_NO_PLACE "the ranks cannot meet in " PRESENT_FOLDER
+
+/* Behind the numbers of the ranks. */
+#define PRESENT_END UINT32_MAX
+
 /* No job has as many ranks on a host; a file that is longer was not written by this library. */
 #define PRESENT_MAX 65536
 
+/* The file is locked for some microseconds. It takes longer if the process that has locked it was
+ * stopped: so many seconds are waited for that. */
+#define PRESENT_PATIENCE 20
+
+/* All under the lock. */
 static struct {
     pthread_mutex_t lock;
     int has_begun, has_ended;
@@ -73,16 +89,18 @@ static int present_is_pmi(void)
     struct ucred peer = {};
     socklen_t length  = sizeof(peer);
     int fd            = present_number("PMI_FD");
+    uint64_t start;
 
     present.rank = present_number("PMI_RANK");
-    if ((present.rank < 0) || (fd < 0) ||
+    if ((present.rank < 0) || (fd < 0) || (getenv("PMI_SPAWNED") != NULL) ||
         (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) ||
         (peer.pid <= 0)) {
         return 0;
     }
-    snprintf(present.job, sizeof(present.job), "pmi %d %llu", (int)peer.pid,
-             (unsigned long long)ri_host_process_start((uint32_t)peer.pid));
-    return 1;
+    start = ri_host_process_start((uint32_t)peer.pid);
+    snprintf(present.job, sizeof(present.job), "pmi %d %llu of %d", (int)peer.pid,
+             (unsigned long long)start, present_number("PMI_SIZE"));
+    return start != 0;
 }
 
 /* The server of PMIx on this host: names of jobs are made of few bits, and may repeat. */
@@ -123,13 +141,18 @@ static int present_is_slurm(void)
     if ((present.rank < 0) || (job < 0) || (step < 0)) {
         return 0;
     }
-    snprintf(present.job, sizeof(present.job), "slurm %d.%d", job, step);
+    snprintf(present.job, sizeof(present.job), "slurm %d.%d %d", job, step,
+             present_number("SLURM_RESTART_COUNT"));
     return 1;
 }
 
-/* A job may run within another one, whose launcher has left its variables. */
+/* A job may run within another one, whose launcher has left its variables. With an order of ranks of
+ * its own, an MPI numbers them otherwise than the launcher. */
 static int present_has_job(void)
 {
+    if (getenv("MPICH_RANK_REORDER_METHOD") != NULL) {
+        return 0;
+    }
 #ifdef OPEN_MPI
     return present_is_pmix() || present_is_pmi() || present_is_slurm();
 #else
@@ -158,15 +181,18 @@ static void present_unlock_file(void)
     flock(present.fd, LOCK_UN);
 }
 
-/* With the lock of the file nobody else reads or changes it, or its name. */
+/* With the lock of the file nobody else reads or changes it. @return Whether this process has it. */
 static int present_lock_file(void)
 {
-    int ret;
+    double end = ri_clock_now() + PRESENT_PATIENCE;
 
-    do {
-        ret = flock(present.fd, LOCK_EX);
-    } while ((ret != 0) && (errno == EINTR));
-    return ret == 0;
+    while (flock(present.fd, LOCK_EX | LOCK_NB) != 0) {
+        if (((errno != EWOULDBLOCK) && (errno != EINTR)) || (ri_clock_now() > end)) {
+            return 0;
+        }
+        usleep(1000);
+    }
+    return 1;
 }
 
 static void present_close(void)
@@ -175,53 +201,115 @@ static void present_close(void)
     present.fd = -1;
 }
 
-/* Open the file of the job, and lock it. @return 0: there is none to be had. */
-static int present_open(void)
+/* Any user may have made a file of that name, or a link to another one. @return Whether it is one that
+ * this library has made for this user. */
+static int present_is_own_file(struct stat *st)
 {
-    struct stat st;
+    return (fstat(present.fd, st) == 0) && S_ISREG(st->st_mode) &&
+           (st->st_uid == geteuid()) && ((st->st_mode & 077) == 0) && (st->st_nlink <= 1);
+}
 
-    for (;;) {
-        present.fd = open(present.path,
-                          O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
-                          S_IRUSR | S_IWUSR);
-        if (present.fd < 0) {
-            return 0;
-        }
-        if (!present_lock_file() || (fstat(present.fd, &st) != 0) ||
-            !S_ISREG(st.st_mode) || (st.st_uid != geteuid())) {
-            present_close();
-            return 0;
-        }
-        if (st.st_nlink > 0) {
-            return 1;
-        }
-        present_close(); /* it has lost its name meanwhile */
+/* Remove the name, if it is still that of this file. */
+static void present_remove_name(void)
+{
+    struct stat mine, named;
+
+    if ((fstat(present.fd, &mine) == 0) && (lstat(present.path, &named) == 0) &&
+        (mine.st_dev == named.st_dev) && (mine.st_ino == named.st_ino)) {
+        unlink(present.path);
     }
 }
 
-/* @return Why this rank is not in the file, or NULL. */
+/* With the lock of the file. @return All numbers in it, for free(), or NULL. */
+static uint32_t *present_read(size_t *count_p)
+{
+    uint32_t *here;
+    struct stat st;
+
+    if ((fstat(present.fd, &st) != 0) ||
+        (st.st_size > (off_t)(PRESENT_MAX * sizeof(*here))) ||
+        (st.st_size % (off_t)sizeof(*here) != 0)) {
+        return NULL;
+    }
+    here = malloc((size_t)st.st_size + 1);
+    if ((here != NULL) &&
+        (pread(present.fd, here, (size_t)st.st_size, 0) != (ssize_t)st.st_size)) {
+        free(here);
+        here = NULL;
+    }
+    *count_p = (size_t)st.st_size / sizeof(*here);
+    return here;
+}
+
+/* With the lock of the file. */
+static int present_write(uint32_t number)
+{
+    return write(present.fd, &number, sizeof(number)) == sizeof(number);
+}
+
+/* What has become of a try to enter a file. */
+typedef enum present_try {
+    PRESENT_IN,
+    PRESENT_AGAIN, /* nobody can enter it any more */
+    PRESENT_FAILED
+} present_try_t;
+
+/* With the lock of the file. */
+static present_try_t present_enter_locked(void)
+{
+    present_try_t result = PRESENT_FAILED;
+    size_t count         = 0;
+    uint32_t *here       = present_read(&count);
+
+    if (here == NULL) {
+        return PRESENT_FAILED;
+    }
+    if ((count > 0) && (here[count - 1] == PRESENT_END)) {
+        present_remove_name();
+        result = PRESENT_AGAIN;
+    } else if (present_write((uint32_t)present.rank)) {
+        result = PRESENT_IN;
+    }
+    free(here);
+    return result;
+}
+
+static present_try_t present_enter_file(void)
+{
+    present_try_t result = PRESENT_FAILED;
+    struct stat st;
+
+    present.fd = open(present.path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+                      S_IRUSR | S_IWUSR);
+    if (present.fd < 0) {
+        return PRESENT_FAILED;
+    }
+    if (present_is_own_file(&st) && present_lock_file()) {
+        result = present_enter_locked();
+        present_unlock_file();
+    }
+    if (result != PRESENT_IN) {
+        present_close();
+    }
+    return result;
+}
+
+/* @return Why this rank is not in a file, or NULL. */
 static const char *present_enter(void)
 {
-    uint32_t rank = (uint32_t)present.rank;
-    int has_written;
+    present_try_t result = PRESENT_AGAIN;
+    int tries;
 
     if (!present_has_job()) {
         return "the launcher gives no name to the job";
     }
-    rank = (uint32_t)present.rank;
     if (!present_set_path()) {
         return "/proc cannot be read";
     }
-    if (!present_open()) {
-        return "the ranks cannot meet in " PRESENT_FOLDER;
+    for (tries = 0; (tries < 100) && (result == PRESENT_AGAIN); ++tries) {
+        result = present_enter_file();
     }
-    has_written = write(present.fd, &rank, sizeof(rank)) == sizeof(rank);
-    present_unlock_file();
-    if (!has_written) {
-        present_close();
-        return "the ranks cannot meet in " PRESENT_FOLDER;
-    }
-    return NULL;
+    return (result == PRESENT_IN) ? NULL : PRESENT_NO_PLACE;
 }
 
 void ri_present_begin(void)
@@ -234,12 +322,25 @@ void ri_present_begin(void)
     pthread_mutex_unlock(&present.lock);
 }
 
-/* With the lock of the file, which has @a count ranks. @return Why they are of no use, or NULL. */
-static const char *present_read(const uint32_t *here, size_t count)
+/* The others count on this rank, and would wait for it. */
+static void __attribute__((noreturn)) present_abort(const char *why)
+{
+    ri_error("the job ends, as this rank cannot see which ranks have the library for "
+             "windows: %s",
+             why);
+    if (present.fd >= 0) {
+        present_unlock_file();
+    }
+    PMPI_Abort(MPI_COMM_WORLD, 1);
+    abort();
+}
+
+/* Note the ranks of the file. @return Why they are of no use, or NULL. */
+static const char *present_note(const uint32_t *here, size_t count)
 {
     size_t i;
 
-    for (i = 0; i < count; ++i) {
+    for (i = 0; (i < count) && (here[i] != PRESENT_END); ++i) {
         if ((here[i] >= (uint32_t)present.ranks) || present.is_here[here[i]]) {
             return "two jobs have the same name";
         }
@@ -248,40 +349,33 @@ static const char *present_read(const uint32_t *here, size_t count)
     return NULL;
 }
 
-/* The others count on this rank, and would wait for it. */
-static void __attribute__((noreturn)) present_abort(void)
-{
-    ri_error("no memory to see which ranks have the library for windows");
-    PMPI_Abort(MPI_COMM_WORLD, 1);
-    abort();
-}
-
-/* @return Why this rank is not present, or NULL. */
+/* With the lock of the file: nobody enters it any more. @return Why this rank is not present, or
+ * NULL. */
 static const char *present_see(void)
 {
-    uint32_t *here;
-    int rank = -1;
+    size_t count   = 0;
+    int rank       = -1;
+    uint32_t *here = present_read(&count);
     const char *why;
-    struct stat st;
-    size_t size;
 
+    if (here == NULL) {
+        present_abort(PRESENT_NO_PLACE);
+    }
+    if (((count == 0) || (here[count - 1] != PRESENT_END)) &&
+        !present_write(PRESENT_END)) {
+        present_abort(PRESENT_NO_PLACE);
+    }
+    present_remove_name();
     if ((PMPI_Comm_size(MPI_COMM_WORLD, &present.ranks) != MPI_SUCCESS) ||
         (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS) ||
         (rank != present.rank)) {
-        return "the launcher gives this rank another number";
+        present_abort("it has another number than the launcher says");
     }
     present.is_here = calloc((size_t)present.ranks, sizeof(*present.is_here));
-    if ((fstat(present.fd, &st) != 0) ||
-        (st.st_size > (off_t)(PRESENT_MAX * sizeof(*here)))) {
-        return "the ranks cannot meet in " PRESENT_FOLDER;
+    if (present.is_here == NULL) {
+        present_abort("no memory");
     }
-    size = (size_t)st.st_size;
-    here = malloc(size + 1);
-    if ((present.is_here == NULL) || (here == NULL) ||
-        (pread(present.fd, here, size, 0) != (ssize_t)size)) {
-        present_abort(); /* the others count on this rank */
-    }
-    why = present_read(here, size / sizeof(*here));
+    why = present_note(here, count);
     free(here);
     return why;
 }
@@ -290,11 +384,14 @@ void ri_present_end(int is_init)
 {
     pthread_mutex_lock(&present.lock);
     if (!present.has_ended && (present.fd >= 0)) {
-        present.why = "the ranks cannot meet in " PRESENT_FOLDER;
-        if (present_lock_file()) {
-            unlink(present.path);
-            present.why = is_init ? present_see() : "MPI_Init() has failed";
+        if (!is_init) {
+            present.why = "MPI_Init() has failed";
+            present_remove_name();
+        } else if (present_lock_file()) {
+            present.why = present_see();
             present_unlock_file();
+        } else {
+            present_abort(PRESENT_NO_PLACE);
         }
         present_close();
     }
@@ -324,23 +421,16 @@ static int present_world_ranks(MPI_Comm comm, int ranks, int *of_world, int *of_
     return is_ok;
 }
 
-const char *ri_present_objection(MPI_Comm comm, int ranks, int *speaker_p)
+/* Of a communicator with other ranks. */
+static const char *present_look(MPI_Comm comm, int ranks, int *speaker_p)
 {
-    const char *objection = present.why; /* nothing changes after MPI_Init() */
-    int *of_world;
+    int *of_world         = malloc((size_t)ranks * 2 * sizeof(*of_world));
+    const char *objection = NULL;
     int i;
 
-    *speaker_p = 0;
-    if (ranks == 1) {
-        return NULL; /* nobody else is asked */
-    }
-    if (objection != NULL) {
-        return objection;
-    }
-    of_world = malloc((size_t)ranks * 2 * sizeof(*of_world));
     if ((of_world == NULL) ||
         !present_world_ranks(comm, ranks, of_world, of_world + ranks)) {
-        present_abort();
+        present_abort("no memory");
     }
     for (i = ranks - 1; i >= 0; --i) {
         if ((of_world[i] < 0) || (of_world[i] >= present.ranks)) {
@@ -348,9 +438,32 @@ const char *ri_present_objection(MPI_Comm comm, int ranks, int *speaker_p)
         } else if (present.is_here[of_world[i]]) {
             *speaker_p = i;
         } else {
-            objection = "a rank is on another host, or has no library for windows";
+            objection =
+                    "a rank is on another host, or has no library for windows that is "
+                    "switched on";
         }
     }
     free(of_world);
+    return objection;
+}
+
+const char *ri_present_objection(MPI_Comm comm, int ranks, int *speaker_p)
+{
+    const char *objection;
+
+    *speaker_p = -1;
+    if (ranks == 1) {
+        return NULL; /* nobody else is asked */
+    }
+    pthread_mutex_lock(&present.lock);
+    /* In another thread MPI_Init() has made the MPI, and has not returned */
+    while (present.has_begun && !present.has_ended) {
+        pthread_mutex_unlock(&present.lock);
+        sched_yield();
+        pthread_mutex_lock(&present.lock);
+    }
+    objection = (present.why != NULL) ? present.why :
+                                        present_look(comm, ranks, speaker_p);
+    pthread_mutex_unlock(&present.lock);
     return objection;
 }

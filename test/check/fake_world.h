@@ -60,11 +60,4 @@ int PMPI_Group_translate_ranks(MPI_Group group, int n, const int *ranks, MPI_Gro
     return MPI_SUCCESS;
 }
 
-int PMPI_Abort(MPI_Comm comm, int code)
-{
-    (void)comm;
-    (void)code;
-    _exit(99);
-}
-
 #endif
