@@ -105,11 +105,11 @@
     _c(recv_bounced, "receives", "into memory that only UCP can write, by way of UCP") \
     _c(rings_offered, "rings", "made for peers to send into") \
     _c(rings_refused, "rings", "that the peer could not map") \
-    _c(rings_given_back, "rings", "taken back in favour of a more active peer") \
+    _c(rings_given_back, "rings", "asked back in favour of a more active peer") \
     _c(rings_active, "rings", "that peers send into, now") \
     _c(channels_offered, "channels", "made for peers to write through a network") \
     _c(channels_refused, "channels", "that the peer would not write") \
-    _c(channels_given_back, "channels", "taken back in favour of a more active peer") \
+    _c(channels_given_back, "channels", "asked back in favour of a more active peer") \
     _c(channels_active, "channels", "that peers write, now") \
     _c(planes_refused, "tries", "to reach a peer's memory that failed, either side") \
     _c(planes_failed, "peers", "whose memory could not be read any more") \
@@ -127,7 +127,7 @@
     _c(rtr_sent, "receives", "that were offered to their sender (RTR)") \
     _c(rtr_used, "receives", "offered, and used by the sender") \
     _c(rtr_dropped, "receives", "offered, and not used by the sender") \
-    _c(rtr_revoked_ud, "receives", "offered by ud, and withdrawn for their queue pair") \
+    _c(rtr_withdrawn_ud, "receives", "offered by ud, and withdrawn for their queue pair") \
     _c(rtr_suppressed, "receives", "not offered, as it would not pay") \
     _c(stock_skipped, "calls", "of progress that polled rings only") \
     RI_PLANE_COUNTERS(_c) \

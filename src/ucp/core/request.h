@@ -167,7 +167,7 @@ struct ri_recv_req {
         };
         ri_stream_t *stream; /* an RTR was sent: the stream of the sender */
         union {
-            uint32_t generation; /* OUT: of the grant; BY_UD: of the entry */
+            uint32_t generation; /* BY_GRANT: of the grant; BY_UD: of the entry */
             uint32_t sn;         /* NAMED, written BY_TARGET: number of the message */
         };
         /* of receives above the eager threshold, when it was posted: the time, and
@@ -175,8 +175,8 @@ struct ri_recv_req {
         uint32_t posted_us;
         uint32_t posted_polls;
         uint8_t state; /* ri_rtr_state_t, changed by ri_rtr_state_set() */
-        uint8_t index; /* OUT: of the grant; BY_UD, SENT, KEY_USED, NAMED: of the entry */
-        uint8_t early; /* it was posted before its message was there */
+        uint8_t index; /* BY_GRANT: of the grant; BY_UD, BY_KEY, KEY_USED, NAMED: of the entry */
+        uint8_t early;        /* it was posted before its message was there */
         uint8_t kept : 4;     /* KEPT: state of the grant when it was last seen */
         uint8_t slot : 1;     /* the sender has taken the RTR for a copy by both sides */
         uint8_t canceled : 1; /* a cancel was in vain, as the message was on its way */

@@ -19,7 +19,7 @@ typedef struct ri_recv_memory {
 /**
  * Find and register the place of a receive's data, whose length is in recv->info.
  *
- * @param place     Set, also if it fails: it is to be given to @ref ri_recv_memory_close in both cases.
+ * @param place     Set, also if it fails: it is for @ref ri_recv_memory_close in both cases.
  * @param direct    It is the receive's own memory, which is in few pieces (ri_dt_fits_net()). If
  *                  these are runs, and cannot all be registered, it is a copy all the same.
  * @param segments  Set to the pieces, of which there is room for RI_WIRE_SEGMENTS_MAX.
@@ -35,8 +35,8 @@ ucs_status_t ri_recv_memory_open(ri_recv_memory_t *place, ri_plane_t *plane,
  * does not, as @ref ri_bounce completes it. */
 ucs_status_t ri_recv_memory_finish(const ri_recv_memory_t *place, ri_recv_req_t *recv);
 
-/** Give back what @ref ri_recv_memory_open has registered and allocated, which may be nothing. Nobody
- * writes there any more. */
+/** Give back what @ref ri_recv_memory_open has registered and allocated, which may be nothing.
+ * Nobody writes there any more. */
 void ri_recv_memory_close(ri_recv_memory_t *place);
 
 #endif

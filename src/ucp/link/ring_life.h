@@ -82,7 +82,8 @@ void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg);
  * ring for this stream again. */
 void ri_ring_life_refused(ri_stream_t *stream);
 
-/** Sender: have modules withdraw what needs the ring and nobody has begun with (ring_tx_stops).
+/** Sender: have modules withdraw what needs the ring, as far as nobody has begun with it
+ * (ring_tx_stops).
  * @return Whether the ring is still needed. */
 int ri_ring_life_withdraw(ri_conn_t *conn);
 

@@ -18,7 +18,7 @@
 #define MAIL_CALLED 0.2
 
 /* Calls that are left out when the thread did not come. */
-#define MAIL_SILENT 16
+#define MAIL_SKIP_CALLS 16
 
 /* Looks for a reach that another thread uses, which mostly has its answer soon. */
 #define MAIL_LOOKS_BUSY 1024
@@ -49,10 +49,10 @@ static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint32_t number, size_t len
                                   void *result, unsigned *withdrawn_p)
 {
     ri_mailbox_tx_t *mail    = &reach->mail;
-    uint32_t withdrawn       = ri_mail_queue_wait(reach, number + 1);
+    uint32_t first_withdrawn = ri_mail_queue_wait(reach, number + 1);
     ri_mailbox_state_t state = ri_mailbox_tx_state(mail, number);
 
-    ri_mail_queue_end_puts(reach, number, withdrawn, withdrawn_p);
+    ri_mail_queue_end_puts(reach, number, first_withdrawn, withdrawn_p);
     reach->oldest = mail->next; /* also puts that were posted once more */
     if ((state == RI_MAILBOX_DONE) && (result != NULL)) {
         memcpy(result, ri_mailbox_data(mail->area, mail->slot, number, length), length);
@@ -116,7 +116,7 @@ static ri_mail_fate_t mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head
     ri_mailbox_tx_call(&reach->mail);
     ri_mail_queue_wait_long(reach, number, MAIL_CALLED);
     fate              = mail_finish(reach, number, head->length, result, withdrawn_p);
-    reach->skip_calls = (fate == RI_MAIL_WITHDRAWN) ? MAIL_SILENT : 0;
+    reach->skip_calls = (fate == RI_MAIL_WITHDRAWN) ? MAIL_SKIP_CALLS : 0;
     return fate;
 }
 

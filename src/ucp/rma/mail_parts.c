@@ -228,7 +228,7 @@ size_t ri_mail_parts_get(ri_reach_t *reach, const ri_mailbox_head_t *head, void 
     if (done == length) {
         ri_mail_queue_note_done(reach);
     } else {
-        reach->skip_parts = RI_MAIL_ABSENT;
+        reach->skip_parts = RI_MAIL_SKIP_PARTS;
     }
     *withdrawn_p += withdrawn;
     ri_reach_unlock(reach);

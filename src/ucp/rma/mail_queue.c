@@ -172,8 +172,8 @@ static int queue_may_leave(ri_reach_t *reach, uint32_t number, ucs_status_t stat
 }
 
 /* Post a put again that this process cannot do: its memory may be protected, and a handler of the
- * target mends that, or this process may not write there any more. What is behind it was taken
- * back, so the order stays. @return Whether it is done. */
+ * target mends that, or this process may not write there any more. What is behind it was
+ * withdrawn, so the order stays. @return Whether it is done. */
 static ri_noinline int queue_leave_to_target(ri_reach_t *reach, uint32_t number)
 {
     ri_mailbox_tx_t *mail  = &reach->mail;
@@ -209,7 +209,7 @@ static void queue_end_put(ri_reach_t *reach, uint32_t number, int is_withdrawn,
         ri_mail_queue_note_done(reach);
         return;
     }
-    reach->skip_parts = RI_MAIL_ABSENT;
+    reach->skip_parts = RI_MAIL_SKIP_PARTS;
     *withdrawn_p += is_withdrawn;
     status = queue_copy(reach, number);
     if (ri_likely(status == UCS_OK)) {
@@ -221,13 +221,13 @@ static void queue_end_put(ri_reach_t *reach, uint32_t number, int is_withdrawn,
     }
 }
 
-void ri_mail_queue_end_puts(ri_reach_t *reach, uint32_t end, uint32_t withdrawn,
+void ri_mail_queue_end_puts(ri_reach_t *reach, uint32_t end, uint32_t first_withdrawn,
                             unsigned *withdrawn_p)
 {
     int is_withdrawn = 0;
 
     for (; reach->oldest != end; ++reach->oldest) {
-        is_withdrawn |= (reach->oldest == withdrawn);
+        is_withdrawn |= (reach->oldest == first_withdrawn);
         queue_end_put(reach, reach->oldest, is_withdrawn, withdrawn_p);
     }
 }

@@ -14,7 +14,7 @@
 #include "reach.h"
 
 /* Operations in parts that are not posted when a target did not look. */
-#define RI_MAIL_ABSENT 64
+#define RI_MAIL_SKIP_PARTS 64
 
 /* Looks at an entry until an operation is withdrawn. A target that looks all the time has answered
  * within some 20, and within 60 if its core is far. */
@@ -78,7 +78,7 @@ void ri_mail_queue_wait_long(ri_reach_t *reach, uint32_t number, double seconds)
 
 /**
  * Give up the puts up to @a end, from which on there may be other operations. They are over, or were
- * withdrawn from @a withdrawn on, which ri_mail_queue_wait() has returned. What was withdrawn or
+ * withdrawn from @a first_withdrawn on, which ri_mail_queue_wait() has returned. What was withdrawn or
  * refused is done here, in place of the target. What was withdrawn and cannot be done here, as the
  * target alone can write that memory, is posted again and waited for, up to ri_mail_queue_patience;
  * from then on UCX has all (reach->stock_only). A put that nobody can do is lost (reach->lost), and so
@@ -86,7 +86,7 @@ void ri_mail_queue_wait_long(ri_reach_t *reach, uint32_t number, double seconds)
  *
  * @param withdrawn_p  The number of puts that were withdrawn is added to it.
  */
-void ri_mail_queue_end_puts(ri_reach_t *reach, uint32_t end, uint32_t withdrawn,
+void ri_mail_queue_end_puts(ri_reach_t *reach, uint32_t end, uint32_t first_withdrawn,
                             unsigned *withdrawn_p);
 
 /** Wait for the puts up to @a end, and give them up, as ri_mail_queue_end_puts() says. */

@@ -17,7 +17,7 @@
  *                 nothing any more to receives that wait. match last: until then a callback may
  *                 post a receive that takes a message
  * worker_closes   pool before planes: its memory is registered with them
- * peer_freed      planes before rtr_notified: a way that ends gives up the entries of RTRs, which go
+ * peer_freed      planes before rtr_notified: a way that ends gives up entries of RTRs, which go
  *                 then
  * conn_loses      control first: the peer is asked for its id as long as the conn may send
  * conn_fails      ring and channel before release and pool_send: nothing releases a buffer by them

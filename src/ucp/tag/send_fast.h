@@ -16,8 +16,8 @@
  * by one active message, without a request unless UCX holds it back. ri_tag_send() has checked the
  * parameters; the conn has no ring, and the receiver's id is known.
  *
- * @return What the application's call returns. After an error the number of the message is taken
- *         back (ri_send_return_number()), which may call back.
+ * @return What the application's call returns. After an error the number of the message is
+ *         returned (ri_send_return_number()), which may call back.
  */
 ucs_status_ptr_t ri_tag_send_no_ring(ri_conn_t *conn, const void *buffer, size_t length,
                                      uint64_t tag, const ucp_request_param_t *param);

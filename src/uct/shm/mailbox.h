@@ -6,7 +6,7 @@
  * process (the target) has one mailbox in shared memory. Each process that asks for operations (an
  * origin) has a slot there with eight entries, and posts its operations to one after the other. The
  * target carries them out in that order when it looks, which it does in its progress. An origin
- * that does not want to wait any longer takes an operation back, by compare-and-swap, and does it
+ * that does not want to wait any longer withdraws an operation, by compare-and-swap, and does it
  * by other means; so it never depends on a target that computes. Longer data has a page for each
  * entry. A long operation, which brings no data, takes four entries and the pages of all: its
  * origin reads a page of the result while the target writes the next one.
@@ -284,7 +284,7 @@ static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx, uint32_t number)
                           memory_order_relaxed);
 }
 
-/** Take operation @a number back. @return Whether its entry is free now and nothing was done; else
+/** Withdraw operation @a number. @return Whether its entry is free now and nothing was done; else
  * the target has begun with it. */
 static inline int ri_mailbox_tx_withdraw(ri_mailbox_tx_t *tx, uint32_t number)
 {

@@ -63,7 +63,7 @@ enum {
     RI_RING_SLOT_METHOD_WRITE /* the sender writes all, unless it does not come to it */
 };
 
-/* ri_ring_slot_t.claimed: the sender has taken the message back before anything was claimed. */
+/* ri_ring_slot_t.claimed: the slot was withdrawn before anything was claimed. */
 #define RI_RING_SLOT_WITHDRAWN (1ul << 63)
 
 /* Bytes of a unit, in which parts are claimed and counted; the last unit of a message may be
@@ -120,8 +120,8 @@ static inline size_t ri_slot_length(const ri_slot_part_t *part, size_t length)
  * @param total  Units of the message.
  * @param most   Not more units than this; RI_SLOT_SHARE: as many as are good for calls;
  *               RI_SLOT_REST: all that is left.
- * @param part   Set to what this side now has; no units if nothing is left, or the sender has taken
- *               the message back, or after an error.
+ * @param part   Set to what this side now has; no units if nothing is left, or the slot was
+ *               withdrawn, or after an error.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM if what stands in the slot cannot be true, as the other
  *         side is broken.
@@ -133,11 +133,11 @@ ucs_status_t ri_slot_claim(ri_ring_slot_t *slot, uint32_t total, ri_slot_side_t 
  * it is busy then. @a id: of the request. @a address: of the receive's memory, 0: not known yet. */
 void ri_slot_init(ri_ring_slot_t *slot, uint32_t id, uint64_t address);
 
-/** Sender: take the message back, if nothing has been claimed yet: nothing can be claimed then.
+/** Withdraw the slot, if nothing has been claimed yet: nothing can be claimed then.
  * @return Whether it was withdrawn by this call. */
 int ri_slot_withdraw(ri_ring_slot_t *slot);
 
-/** @return Whether the sender has taken the message back. */
+/** @return Whether the slot was withdrawn. */
 static inline int ri_slot_is_withdrawn(const ri_ring_slot_t *slot)
 {
     return !!(atomic_load_explicit(&slot->claimed, memory_order_acquire) &

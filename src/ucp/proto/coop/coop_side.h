@@ -90,7 +90,7 @@ static inline int ri_coop_side_has_runs(const ri_coop_t *coop)
     return coop->spread || coop->shelf_only;
 }
 
-/** Receiver: @return Whether the sender has taken the message back, before anything was claimed. It
+/** Receiver: @return Whether the slot was withdrawn, before anything was claimed. It
  * is looked at where this side claims nothing: nothing is left, or the other side is to copy. */
 static inline int ri_coop_side_is_withdrawn(const ri_coop_t *coop)
 {

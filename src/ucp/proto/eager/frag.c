@@ -100,7 +100,7 @@ ucs_status_t ri_frag_send(ri_send_req_t *req)
     }
     if (UCS_STATUS_IS_ERR(status)) {
         if (offset > 0) {
-            ri_conn_lose(conn, req->sn, status); /* half of it cannot be taken back */
+            ri_conn_lose(conn, req->sn, status); /* half of it was sent */
         } else {
             conn->tx_tag = previous_tag; /* nothing was sent with this tag */
         }

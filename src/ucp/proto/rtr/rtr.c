@@ -104,9 +104,10 @@ static int rtr_needs_no_answer(const ri_stream_t *stream)
 }
 
 /* Whether a receive has an RTR of the other kind. */
-static int rtr_is_of_other_kind(const ri_recv_req_t *recv, int is_local)
+static int rtr_is_of_other_kind(const ri_recv_req_t *recv, int needs_no_answer)
 {
-    return ri_rtr_state_is_offered(recv) && (ri_rtr_state_is_by_key(recv) == is_local);
+    return ri_rtr_state_is_offered(recv) &&
+           (ri_rtr_state_is_by_key(recv) == needs_no_answer);
 }
 
 /* How many earlier receives of the same tag and mask are posted. All of them are taken to
@@ -120,14 +121,14 @@ static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream,
 {
     ri_tag_node_t *head = ri_tag_index_find(&recv->mask_class->posted, recv->node.key);
     ri_tag_node_t *node = head;
-    int is_local        = rtr_needs_no_answer(stream);
+    int needs_no_answer = rtr_needs_no_answer(stream);
     int ahead           = RI_RTR_DEPTH;
     int i;
 
     for (i = 0; i < RI_RTR_DEPTH; ++i) {
         *other_p = ri_container_of(node, ri_recv_req_t, node);
         if (rtr_is_for_other(*other_p, stream) ||
-            rtr_is_of_other_kind(*other_p, is_local)) {
+            rtr_is_of_other_kind(*other_p, needs_no_answer)) {
             return ahead;
         }
         ahead = (node == &recv->node) ? i : ahead;

@@ -4,8 +4,8 @@
  *
  * The end of an RTR: what it has is given back, and receives that wait for that go on. Why it ends
  * is the matter of its callers: rtr.c (what is posted, matched and cancelled), rtr_meet.c,
- * rtr_used.c, rtr_notified.c and rtr_ud.c (what the sender has used), rtr_withdraw.c and rtr_revoked.c
- * (what it is asked for), and rtr_ends.c (rings, streams and peers that end).
+ * rtr_used.c, rtr_notified.c and rtr_ud.c (what the sender has used), rtr_withdraw.c and
+ * rtr_revoked.c (what it is asked for), and rtr_ends.c (rings, streams and peers that end).
  */
 #ifndef RI_RTR_DONE_H
 #define RI_RTR_DONE_H

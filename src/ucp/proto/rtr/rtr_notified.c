@@ -38,7 +38,7 @@ static void notified_take(ri_rtr_entry_t *entry)
     ++stream->busy;
     ri_way_worked(stream->peer, stream->peer->way.number);
     if (recv->rtr.state == RI_RTR_NAMED) {
-        ri_rtr_used_written(recv, number, arrival.length);
+        ri_rtr_used_notified(recv, number, arrival.length);
         --stream->busy;
         ri_stream_check_closed(stream);
         return;

@@ -15,22 +15,22 @@
 #include "rtr_state.h"
 
 typedef enum revoked_dependents {
-    REVOKED_FREE,
-    REVOKED_ASKED, /* not known yet */
-    REVOKED_USED   /* one has been used */
+    DEPENDENTS_FREE,
+    DEPENDENTS_ASKED, /* not known yet */
+    DEPENDENTS_USED   /* one has been used */
 } revoked_dependents_t;
 
 /* What the RTRs of a receive, and of later ones that count it, say to a message of @a stream. */
 static revoked_dependents_t revoked_look(const ri_recv_req_t *recv,
                                          const ri_stream_t *stream, int revoke)
 {
-    revoked_dependents_t result = REVOKED_FREE;
+    revoked_dependents_t result = DEPENDENTS_FREE;
     const ri_tag_node_t *head, *node;
     ri_recv_req_t *other;
     int i;
 
     if (recv->mask_class == NULL) {
-        return REVOKED_FREE;
+        return DEPENDENTS_FREE;
     }
     head = ri_tag_index_find(&recv->mask_class->posted, recv->node.key);
     node = &recv->node;
@@ -38,12 +38,12 @@ static revoked_dependents_t revoked_look(const ri_recv_req_t *recv,
         other = ri_container_of(node, ri_recv_req_t, node);
         if (ri_rtr_state_is_by_key(other) && (other->rtr.stream != stream)) {
             if (other->rtr.state != RI_RTR_BY_KEY) {
-                return REVOKED_USED;
+                return DEPENDENTS_USED;
             }
             if (revoke) {
                 ri_rtr_withdraw_ask(other);
             }
-            result = REVOKED_ASKED;
+            result = DEPENDENTS_ASKED;
         }
         node = node->next;
         if (node == head) {
@@ -60,13 +60,13 @@ int ri_rtr_revoked_ask_senders(ri_worker_t *worker, const ri_stream_t *stream,
     ri_recv_req_t *recv;
 
     while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
-        if (revoked_look(recv, stream, 0) == REVOKED_ASKED) {
+        if (revoked_look(recv, stream, 0) == DEPENDENTS_ASKED) {
             revoked_look(recv, stream, 1); /* which may have decided it */
         }
         switch (revoked_look(recv, stream, 0)) {
-        case REVOKED_FREE:
+        case DEPENDENTS_FREE:
             return 0;
-        case REVOKED_ASKED:
+        case DEPENDENTS_ASKED:
             return 1;
         default:
             break;

@@ -50,7 +50,7 @@ static void ud_back_off(ri_worker_t *worker)
 {
     double wait = ri_rtr_ud_backoff * (1u << ri_min(worker->rtr.ud_takes, 16u));
 
-    ++worker->counters.rtr_revoked_ud;
+    ++worker->counters.rtr_withdrawn_ud;
     ++worker->rtr.ud_takes;
     worker->rtr.ud_after = ri_clock_now() + ri_min(wait, RI_RTR_UD_BACKOFF_MAX);
 }

@@ -65,7 +65,7 @@ static int used_makes_sense(const ri_recv_req_t *recv, uint32_t sn, size_t lengt
     return (sn == recv->rtr.sn) && (length != 0) && (length <= recv->data.length);
 }
 
-void ri_rtr_used_written(ri_recv_req_t *recv, uint32_t sn, size_t length)
+void ri_rtr_used_notified(ri_recv_req_t *recv, uint32_t sn, size_t length)
 {
     if (used_makes_sense(recv, sn, length)) {
         used_complete(recv, length);

@@ -24,7 +24,7 @@ void ri_rtr_used_handle(ri_stream_t *stream, const ri_wire_msg_t *msg);
 /** The data of a NAMED receive is there, as its notification says: complete the receive. If number
  * or length make no sense, its stream is broken instead. The stream is kept by stream->busy. Calls
  * back. */
-void ri_rtr_used_written(ri_recv_req_t *recv, uint32_t sn, size_t length);
+void ri_rtr_used_notified(ri_recv_req_t *recv, uint32_t sn, size_t length);
 
 /** An RTS says that its message may be there, and the way is gone. @return Whether a receive is
  * NAMED for it: then that reads it; or the stream was broken, if the way is there. The stream is

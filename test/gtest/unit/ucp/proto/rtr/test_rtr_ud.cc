@@ -308,7 +308,7 @@ TEST_F(test_rtr_ud, pressure)
     pump();
     check(other, to_it);
     EXPECT_EQ(1u, m_b_ud->withdrawn);
-    EXPECT_EQ(1u, m_b->counters().rtr_revoked_ud);
+    EXPECT_EQ(1u, m_b->counters().rtr_withdrawn_ud);
     EXPECT_EQ(2u, m_b_ud->num_active()) << "its turn has come again";
     for (unsigned i = 0; i < 64; ++i) {
         s.push_back(send());

@@ -79,7 +79,7 @@ protected:
         return std::clamp(some_length(random), 8ul, LARGE);
     }
 
-    void count() { m_revoked += m_b->counters().rtr_revoked_ud; }
+    void count() { m_revoked += m_b->counters().rtr_withdrawn_ud; }
 
     bool m_fails       = false;
     uint64_t m_revoked = 0;
