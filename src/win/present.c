@@ -203,10 +203,12 @@ static void present_close(void)
 
 /* Any user may have made a file of that name, or a link to another one. @return Whether it is one that
  * this library has made for this user. */
-static int present_is_own_file(struct stat *st)
+static int present_is_own_file(void)
 {
-    return (fstat(present.fd, st) == 0) && S_ISREG(st->st_mode) &&
-           (st->st_uid == geteuid()) && ((st->st_mode & 077) == 0) && (st->st_nlink <= 1);
+    struct stat st;
+
+    return (fstat(present.fd, &st) == 0) && S_ISREG(st.st_mode) &&
+           (st.st_uid == geteuid()) && ((st.st_mode & 077) == 0) && (st.st_nlink <= 1);
 }
 
 /* Remove the name, if it is still that of this file. */
@@ -277,14 +279,13 @@ static present_try_t present_enter_locked(void)
 static present_try_t present_enter_file(void)
 {
     present_try_t result = PRESENT_FAILED;
-    struct stat st;
 
     present.fd = open(present.path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
                       S_IRUSR | S_IWUSR);
     if (present.fd < 0) {
         return PRESENT_FAILED;
     }
-    if (present_is_own_file(&st) && present_lock_file()) {
+    if (present_is_own_file() && present_lock_file()) {
         result = present_enter_locked();
         present_unlock_file();
     }

@@ -233,8 +233,8 @@ static int may_prepare(const test_case_t *test)
 int main(void)
 {
     static const char *const variables[] = {
-            "PMIX_NAMESPACE", "PMIX_RANK",     "PMI_FD",      "PMI_RANK",
-            "SLURM_JOB_ID",   "SLURM_STEP_ID", "SLURM_PROCID"};
+            "PMIX_NAMESPACE", "PMIX_RANK",     "PMI_FD",       "PMI_RANK",
+            "SLURM_JOB_ID",   "SLURM_STEP_ID", "SLURM_PROCID", "PMIX_SERVER_URI41"};
     size_t i;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
