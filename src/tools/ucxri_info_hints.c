@@ -29,37 +29,8 @@ typedef struct hint {
     uint64_t limit; /* to be told, value must be above it */
     const char *text;
     const char *advice;
+    int is_rare; /* one is enough; else there must be HINT_MIN */
 } hint_t;
-
-/* One window that is left to the MPI is enough to say so. @return Whether it was said. */
-static int hints_window(uint64_t value, uint64_t rest, const char *what,
-                        const char *advice, info_hint_func_t func, void *arg)
-{
-    char text[INFO_HINT_MAX];
-
-    if (value == 0) {
-        return 0;
-    }
-    snprintf(text, sizeof(text), "%d %% of the windows of MPI %s",
-             (ri_report_permille(value, rest) + 5) / 10, what);
-    func(text, advice, arg);
-    return 1;
-}
-
-static int hints_windows(const uint64_t *v, info_hint_func_t func, void *arg)
-{
-    uint64_t left = v[RI_REPORT_WINDOWS_LEFT], kind = v[RI_REPORT_WINDOWS_KIND];
-
-    return hints_window(
-                   left, v[RI_REPORT_WINDOWS] + kind, "were left to the MPI",
-                   "normal between hosts; UCXRI_LOG_LEVEL=info says why: \"Windows of "
-                   "MPI\"",
-                   func, arg) +
-           hints_window(kind, v[RI_REPORT_WINDOWS] + left,
-                        "were of the program's own memory, or dynamic",
-                        "MPI_Win_allocate in place of MPI_Win_create: \"Windows of MPI\"",
-                        func, arg);
-}
 
 static uint64_t hints_others(uint64_t all, uint64_t part)
 {
@@ -198,43 +169,54 @@ int info_hints(const info_job_t *job, info_hint_func_t func, void *arg)
     const hint_t hints[] = {
             {v[RI_REPORT_AM], v[RI_REPORT_RING], v[RI_REPORT_RING],
              "of the short messages did not go through rings",
-             "normal between hosts; on one host: \"Reading the counters\""},
+             "normal between hosts; on one host: \"Reading the counters\"", 0},
             {v[RI_REPORT_UCP], hints_others(longer, v[RI_REPORT_UCP]), longer / 2,
              "of the long messages were left to UCP",
              "no direct copies, no RDMA, or sent before the pair was set up: \"Direct "
-             "copies\""},
+             "copies\"",
+             0},
             {v[RI_REPORT_LATE], v[RI_REPORT_FAST], v[RI_REPORT_FAST] / 2,
              "of the messages came before their receive was posted",
-             "post receives earlier: \"What the report tells\""},
+             "post receives earlier: \"What the report tells\"", 0},
             {v[RI_REPORT_RTR_DROPPED], v[RI_REPORT_RTR_USED], v[RI_REPORT_RTR_USED],
              "of the RTRs were not used",
-             "post receives earlier, or set UCXRI_RTR=n: \"What the report tells\""},
+             "post receives earlier, or set UCXRI_RTR=n: \"What the report tells\"", 0},
             {v[RI_REPORT_RTR_SUPPRESSED], v[RI_REPORT_RTR_SENT],
              is_coop ? UINT64_MAX : v[RI_REPORT_RTR_SENT],
              "of the receives of long messages sent no RTR, as it would not pay",
-             "normal if the receiver only waits: \"What the report tells\""},
+             "normal if the receiver only waits: \"What the report tells\"", 0},
             {v[RI_REPORT_COOP], hints_others(longer, v[RI_REPORT_COOP]),
              is_coop ? longer / 2 : UINT64_MAX,
              "of the long messages were copied by both sides, few with an RTR",
              "the receivers wait in the library; UCXRI_RTR=y UCXRI_COOP_THRESH=inf show "
              "RTRs: "
-             "\"What the report tells\""},
+             "\"What the report tells\"",
+             0},
             {v[RI_REPORT_RMA_STOCK], own, own,
              "of the one-sided operations were left to UCX",
              "another host, an adapter, or no direct copies: \"One-sided operations "
              "within a "
-             "host\""},
+             "host\"",
+             0},
             {v[RI_REPORT_IDLE_US],
              hints_others(v[RI_REPORT_LIFE_US], v[RI_REPORT_IDLE_US]),
              (balance > 0) ? UINT64_MAX : calls + v[RI_REPORT_LIFE_US] / 4,
              "of the time was spent waiting for messages",
-             "the balance of the application: \"What the report tells\""}};
+             "the balance of the application: \"What the report tells\"", 0},
+            {v[RI_REPORT_WINDOWS_LEFT], v[RI_REPORT_WINDOWS] + v[RI_REPORT_WINDOWS_KIND],
+             0, "of the windows of MPI were left to the MPI",
+             "normal between hosts; UCXRI_LOG_LEVEL=info says why: \"Windows of MPI\"",
+             1},
+            {v[RI_REPORT_WINDOWS_KIND], v[RI_REPORT_WINDOWS] + v[RI_REPORT_WINDOWS_LEFT],
+             0, "of the windows of MPI were of the program's own memory, or dynamic",
+             "MPI_Win_allocate in place of MPI_Win_create: \"Windows of MPI\"", 1}};
     char text[INFO_HINT_MAX];
     int count = balance;
     size_t i;
 
     for (i = 0; i < sizeof(hints) / sizeof(hints[0]); ++i) {
-        if ((hints[i].value >= HINT_MIN) && (hints[i].value > hints[i].limit)) {
+        if ((hints[i].is_rare || (hints[i].value >= HINT_MIN)) &&
+            (hints[i].value > hints[i].limit)) {
             snprintf(text, sizeof(text), "%d %% %s",
                      (ri_report_permille(hints[i].value, hints[i].rest) + 5) / 10,
                      hints[i].text);
@@ -242,7 +224,6 @@ int info_hints(const info_job_t *job, info_hint_func_t func, void *arg)
             ++count;
         }
     }
-    count += hints_windows(v, func, arg);
     if (hints_is_without_local(job)) {
         func("no message between ranks of one host came to UCX",
              "none was sent, or the MPI has shared memory of its own (ucxri_run --check "
