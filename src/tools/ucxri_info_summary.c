@@ -80,7 +80,6 @@ static const summary_line_t lines[] = {
         COUNT("windows", WINDOWS),
         BYTES("windows", WINDOWS),
         COUNT("windows left", WINDOWS_LEFT),
-        COUNT("other windows", WINDOWS_KIND),
         SECONDS("life_s", LIFE_US),
         SECONDS("send_s", SEND_US),
         SECONDS("recv_s", RECV_US),

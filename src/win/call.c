@@ -8,6 +8,7 @@
 #include "call.h"
 #include "accumulate.h"
 #include "epoch.h"
+#include "remote.h"
 
 /* Whether so many elements of a type can lie in memory at all. */
 static inline int call_fits(const ri_datatype_t *type, MPI_Aint count)
@@ -61,7 +62,7 @@ static inline int call_target(ri_window_t *window, const ri_call_target_t *targe
         ((offset > part->size) || (lo < -offset) || (hi > part->size - offset))) {
         return MPI_ERR_RMA_RANGE;
     }
-    typed->buffer = part->base + offset;
+    typed->buffer = (void *)((uintptr_t)part->base + (uintptr_t)offset);
     return MPI_SUCCESS;
 }
 
@@ -87,6 +88,22 @@ static inline int call_both(ri_window_t *window, const ri_call_buffer_t *origin,
                    error;
 }
 
+static inline int call_put(ri_window_t *window, int rank, const ri_typed_t *here,
+                           const ri_typed_t *there)
+{
+    return ri_likely(window->parts[rank].reach == NULL) ?
+                   ri_move(here, there) :
+                   ri_remote_put(window, rank, here, there);
+}
+
+static inline int call_get(ri_window_t *window, int rank, const ri_typed_t *there,
+                           const ri_typed_t *here)
+{
+    return ri_likely(window->parts[rank].reach == NULL) ?
+                   ri_move(there, here) :
+                   ri_remote_get(window, rank, there, here);
+}
+
 int ri_call_put(ri_window_t *window, ri_call_buffer_t origin, ri_call_target_t to)
 {
     ri_typed_t here, there;
@@ -94,7 +111,7 @@ int ri_call_put(ri_window_t *window, ri_call_buffer_t origin, ri_call_target_t t
 
     if (call_has_target(window, to.rank, &error)) {
         error = call_both(window, &origin, &to, &here, &there);
-        error = (error == MPI_SUCCESS) ? ri_move(&here, &there) : error;
+        error = (error == MPI_SUCCESS) ? call_put(window, to.rank, &here, &there) : error;
     }
     return ri_window_end(window, error);
 }
@@ -106,7 +123,8 @@ int ri_call_get(ri_window_t *window, ri_call_buffer_t origin, ri_call_target_t f
 
     if (call_has_target(window, from.rank, &error)) {
         error = call_both(window, &origin, &from, &here, &there);
-        error = (error == MPI_SUCCESS) ? ri_move(&there, &here) : error;
+        error = (error == MPI_SUCCESS) ? call_get(window, from.rank, &there, &here) :
+                                         error;
     }
     return ri_window_end(window, error);
 }

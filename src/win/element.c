@@ -301,36 +301,45 @@ static int element_bits(op_kind_t op, const void *from, void *to, size_t bytes)
     }
 }
 
-int ri_element_apply(const ri_element_t *element, MPI_Op op, const void *from, void *to,
-                     size_t count)
+/* @return Whether it is done: this library has a loop for it. */
+static int element_loop(ri_element_kind_t element, op_kind_t op, const void *from,
+                        void *to, size_t count, size_t bytes)
 {
-    op_kind_t kind = op_kind(op);
-    size_t bytes   = count * (size_t)element->extent;
-    int has_avx2   = (count > 16) && element_has_avx2();
-    int is_done    = 0;
-    int now, error;
+    int has_avx2 = (count > 16) && element_has_avx2();
+    int is_done  = 0;
 
-    if (kind == OP_REPLACE) {
+    switch (op) {
+    case OP_REPLACE:
         memcpy(to, from, bytes);
-        return MPI_SUCCESS;
+        return 1;
+    case OP_NO_OP:
+        return 1;
+    default:
+        break;
     }
-    if (kind == OP_NO_OP) {
-        return MPI_SUCCESS;
-    }
-    switch (element->kind) {
+    switch (element) {
 #define ELEMENT_CASE(_name, _type) \
     case RI_ELEMENT_##_name: \
-        is_done = (has_avx2 ? element_avx2_##_name : element_##_name)(kind, from, to, \
+        is_done = (has_avx2 ? element_avx2_##_name : element_##_name)(op, from, to, \
                                                                       count); \
         break;
         RI_ELEMENT_NUMBERS(ELEMENT_CASE)
     default:
         break;
     }
-    if (!is_done && (element->kind >= RI_ELEMENT_BYTE)) {
-        is_done = element_bits(kind, from, to, bytes);
+    return is_done || ((element >= RI_ELEMENT_BYTE) && element_bits(op, from, to, bytes));
+}
+
+int ri_element_apply(const ri_element_t *element, MPI_Op op, const void *from, void *to,
+                     size_t count)
+{
+    int now, error;
+
+    if (element_loop(element->kind, op_kind(op), from, to, count,
+                     count * (size_t)element->extent)) {
+        return MPI_SUCCESS;
     }
-    while (!is_done && (count > 0)) {
+    while (count > 0) {
         now   = (count < INT_MAX) ? (int)count : INT_MAX;
         error = PMPI_Reduce_local(from, to, now, element->handle, op);
         if (error != MPI_SUCCESS) {
@@ -341,4 +350,45 @@ int ri_element_apply(const ri_element_t *element, MPI_Op op, const void *from, v
         count -= (size_t)now;
     }
     return MPI_SUCCESS;
+}
+
+/* The bits of a code: above those of the element is the operation, which is not OP_NONE. */
+#define CODE_ELEMENT_BITS 6
+
+unsigned ri_element_code(const ri_element_t *element, MPI_Op op)
+{
+    ri_element_kind_t kind = element->kind;
+    op_kind_t which        = op_kind(op);
+
+    if ((which == OP_REPLACE) || (which == OP_NO_OP)) {
+        kind = RI_ELEMENT_BYTE; /* whatever it is */
+    } else if ((kind < RI_ELEMENT_BYTE) || (which >= OP_LOGICAL)) {
+        return 0;
+    }
+    return ((unsigned)which << CODE_ELEMENT_BITS) | (unsigned)kind;
+}
+
+int ri_element_apply_code(unsigned code, const void *from, void *to, size_t bytes)
+{
+    unsigned kind = code & ((1u << CODE_ELEMENT_BITS) - 1);
+    unsigned op   = code >> CODE_ELEMENT_BITS;
+    size_t size   = 0;
+
+    switch (kind) {
+    case RI_ELEMENT_BYTE:
+        size = 1;
+        break;
+#define ELEMENT_SIZE(_name, _type) \
+    case RI_ELEMENT_##_name: \
+        size = sizeof(_type); \
+        break;
+        RI_ELEMENT_NUMBERS(ELEMENT_SIZE)
+    default:
+        break;
+    }
+    if ((size == 0) || (bytes % size != 0) || (op == OP_NONE) || (op >= OP_LOGICAL)) {
+        return 0;
+    }
+    return element_loop((ri_element_kind_t)kind, (op_kind_t)op, from, to, bytes / size,
+                        bytes);
 }

@@ -52,4 +52,12 @@ int ri_element_check(const ri_element_t *element, MPI_Op op);
 int ri_element_apply(const ri_element_t *element, MPI_Op op, const void *from, void *to,
                      size_t count);
 
+/** @return A number that stands for an operation on elements that are done here, the same in all
+ * processes with this library; 0: others are done by the MPI. */
+unsigned ri_element_code(const ri_element_t *element, MPI_Op op);
+
+/** ri_element_apply() by such a number, which may be any number. It calls nothing of MPI. @return
+ * Whether it is done: the number is a right one, and @a bytes are whole elements. */
+int ri_element_apply_code(unsigned code, const void *from, void *to, size_t bytes);
+
 #endif

@@ -47,27 +47,72 @@ ENTRY_MAKE(Win_allocate_c, MPI_WIN_FLAVOR_ALLOCATE, MPI_Aint)
 ENTRY_MAKE(Win_allocate_shared_c, MPI_WIN_FLAVOR_SHARED, MPI_Aint)
 #endif
 
-/* These are always the MPI's, and counted only. */
-#define ENTRY_KIND(_name, _params, _args) \
-    RI_ENTRY_NAMES(_name, _params) \
-    int PMPI_##_name _params \
+/* Of memory that the program makes. */
+#define ENTRY_CREATE(_name, _unit) \
+    RI_ENTRY_NAMES(_name, (void *base, MPI_Aint size, _unit disp_unit, MPI_Info info, \
+                           MPI_Comm comm, MPI_Win *win)) \
+    int PMPI_##_name(void *base, MPI_Aint size, _unit disp_unit, MPI_Info info, \
+                     MPI_Comm comm, MPI_Win *win) \
     { \
-        ri_tell_kind(); \
-        return ri_real()->_name _args; \
+        ri_make_args_t args = {.flavor    = MPI_WIN_FLAVOR_CREATE, \
+                               .base      = base, \
+                               .size      = size, \
+                               .disp_unit = (MPI_Aint)disp_unit, \
+                               .info      = info, \
+                               .comm      = comm}; \
+        if (ri_make(&args, NULL, win)) { \
+            return MPI_SUCCESS; \
+        } \
+        return ri_real()->_name(base, size, disp_unit, info, comm, win); \
     }
 
-ENTRY_KIND(Win_create,
-           (void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
-            MPI_Win *win),
-           (base, size, disp_unit, info, comm, win))
-ENTRY_KIND(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win),
-           (info, comm, win))
+ENTRY_CREATE(Win_create, int)
 #if MPI_VERSION >= 4
-ENTRY_KIND(Win_create_c,
-           (void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
-            MPI_Win *win),
-           (base, size, disp_unit, info, comm, win))
+ENTRY_CREATE(Win_create_c, MPI_Aint)
 #endif
+
+RI_ENTRY_NAMES(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win))
+int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+    ri_make_args_t args = {
+            .flavor = MPI_WIN_FLAVOR_DYNAMIC, .disp_unit = 1, .info = info, .comm = comm};
+
+    if (ri_make(&args, NULL, win)) {
+        return MPI_SUCCESS;
+    }
+    return ri_real()->Win_create_dynamic(info, comm, win);
+}
+
+static int entry_attach(ri_window_t *window, const void *base, MPI_Aint size)
+{
+    int error = MPI_SUCCESS;
+
+    if (window->flavor != MPI_WIN_FLAVOR_DYNAMIC) {
+        error = MPI_ERR_RMA_FLAVOR;
+    } else if (size < 0) {
+        error = MPI_ERR_SIZE;
+    } else if (!ri_attached_add(&window->attached, base, (size_t)size)) {
+        error = MPI_ERR_RMA_ATTACH;
+    }
+    return ri_window_end(window, error);
+}
+
+static int entry_detach(ri_window_t *window, const void *base)
+{
+    int error = MPI_SUCCESS;
+
+    if (window->flavor != MPI_WIN_FLAVOR_DYNAMIC) {
+        error = MPI_ERR_RMA_FLAVOR;
+    } else if (!ri_attached_remove(&window->attached, base)) {
+        error = MPI_ERR_BASE;
+    }
+    return ri_window_end(window, error);
+}
+
+RI_ENTRY(Win_attach, (MPI_Win win, void *base, MPI_Aint size), (win, base, size),
+         entry_attach(window, base, size))
+RI_ENTRY(Win_detach, (MPI_Win win, const void *base), (win, base),
+         entry_detach(window, base))
 
 RI_ENTRY_NAMES(Win_free, (MPI_Win * win))
 int PMPI_Win_free(MPI_Win *win)
@@ -87,6 +132,9 @@ int PMPI_Win_free(MPI_Win *win)
 static int entry_shared_query(ri_window_t *window, int rank, MPI_Aint *size,
                               MPI_Aint *disp_unit, void **base_p)
 {
+    if (window->ops != NULL) {
+        return ri_window_error(window, MPI_ERR_RMA_FLAVOR);
+    }
     if (rank == MPI_PROC_NULL) {
         for (rank = 0; (rank < window->size) && (window->parts[rank].size == 0); ++rank) {
         }
@@ -129,13 +177,14 @@ RI_ENTRY(Win_shared_query_c,
 
 static int entry_get_attr(ri_window_t *window, int keyval, void *value_p, int *flag)
 {
+    static MPI_Aint no_size;
     ri_window_part_t *part = &window->parts[window->rank];
     void *value;
 
     if (keyval == MPI_WIN_BASE) {
         value = part->base;
     } else if (keyval == MPI_WIN_SIZE) {
-        value = &part->size;
+        value = (window->flavor == MPI_WIN_FLAVOR_DYNAMIC) ? &no_size : &part->size;
     } else if (keyval == MPI_WIN_DISP_UNIT) {
         value = &window->disp_unit;
     } else if (keyval == MPI_WIN_CREATE_FLAVOR) {

@@ -5,6 +5,7 @@
  * First fence, then post, start, complete and wait, then locks.
  */
 #include "epoch.h"
+#include "remote.h"
 
 #include <stdlib.h>
 
@@ -41,13 +42,14 @@ int ri_epoch_fence(ri_window_t *window, int mode)
 {
     int access = epoch_access_kind(window);
     int both   = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
-    int error  = MPI_SUCCESS;
+    int error;
 
     if ((!epoch_may_lock(window) && (access != RI_WINDOW_FENCE)) ||
         epoch_has_locks(window) || window->is_exposed) {
         return MPI_ERR_RMA_SYNC;
     }
-    if ((mode & both) != both) {
+    error = ri_remote_settle(window, -1);
+    if (((mode & both) != both) && (error == MPI_SUCCESS)) {
         error = ri_window_barrier(window);
     }
     epoch_set_access(window,
@@ -143,11 +145,12 @@ int ri_epoch_start(ri_window_t *window, MPI_Group group, int mode)
 int ri_epoch_complete(ri_window_t *window)
 {
     ri_window_target_t *target;
-    int i;
+    int i, error;
 
     if (epoch_access_kind(window) != RI_WINDOW_START) {
         return MPI_ERR_RMA_SYNC;
     }
+    error = ri_remote_settle(window, -1);
     for (i = 0; i < window->size; ++i) {
         target = &window->targets[i];
         if (target->is_started) {
@@ -158,7 +161,7 @@ int ri_epoch_complete(ri_window_t *window)
         }
     }
     epoch_set_access(window, RI_WINDOW_NONE);
-    return MPI_SUCCESS;
+    return error;
 }
 
 int ri_epoch_wait(ri_window_t *window)
@@ -281,10 +284,12 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
 {
     ri_window_target_t *target = &window->targets[rank];
     ri_window_lock_t lock      = (ri_window_lock_t)atomic_load(&target->lock);
+    int error;
 
     if (lock == RI_WINDOW_UNLOCKED) {
         return MPI_ERR_RMA_SYNC;
     }
+    error = ri_remote_settle(window, rank);
     atomic_store_explicit(&target->lock, RI_WINDOW_UNLOCKED, memory_order_relaxed);
     atomic_fetch_sub(&window->num_locks, 1);
     if (lock != RI_WINDOW_NOCHECK) {
@@ -293,7 +298,7 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
     if (lock == RI_WINDOW_EXCLUSIVE) {
         ri_gate_leave(epoch_gate_of_all(window), RI_GATE_B);
     }
-    return MPI_SUCCESS;
+    return error;
 }
 
 int ri_epoch_lock_all(ri_window_t *window, int mode)
@@ -317,14 +322,17 @@ int ri_epoch_lock_all(ri_window_t *window, int mode)
 
 int ri_epoch_unlock_all(ri_window_t *window)
 {
+    int error;
+
     if (epoch_access_kind(window) != RI_WINDOW_LOCK_ALL) {
         return MPI_ERR_RMA_SYNC;
     }
+    error = ri_remote_settle(window, -1);
     epoch_set_access(window, RI_WINDOW_NONE);
     if (!window->is_lock_all_nocheck) {
         ri_gate_leave(epoch_gate_of_all(window), RI_GATE_A);
     }
-    return MPI_SUCCESS;
+    return error;
 }
 
 int ri_epoch_flush(ri_window_t *window, int rank)
@@ -340,7 +348,7 @@ int ri_epoch_flush(ri_window_t *window, int rank)
     }
     /* What was written is there for all who are told of it after this */
     atomic_thread_fence(memory_order_seq_cst);
-    return is_ok ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
+    return is_ok ? ri_remote_settle(window, rank) : MPI_ERR_RMA_SYNC;
 }
 
 int ri_epoch_is_over(ri_window_t *window)

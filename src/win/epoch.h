@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Synchronisation of a window. An operation is over when its call returns, so that no epoch has
- * anything left to complete, and flushes have nothing to do but to look whether they are allowed.
+ * Synchronisation of a window. An operation on memory that is mapped is over when its call returns.
+ * Puts to other memory are settled when an epoch ends, and by flushes.
  *
  * The caller reports an error that a function returns.
  */

@@ -9,6 +9,7 @@
  * at the same time.)
  */
 #include "make.h"
+#include "make_remote.h"
 #include "present.h"
 #include "real.h"
 #include "setting.h"
@@ -24,13 +25,15 @@
 #include <unistd.h>
 
 /* Changed with the form of what is told and of what is shared. */
-#define MAKE_VERSION 1
+#define MAKE_VERSION 2
 
 /* The ranks of a window: each has a cell for each other one, which are 64 MB together then. */
 #define MAKE_RANKS_MAX 1024
 
 /* The memory of all ranks: what any machine can map, and a sum of which with pages does not overflow. */
 #define MAKE_SIZE_MAX (INT64_C(1) << 56)
+
+#define MAKE_UNREACHABLE "the ranks cannot reach each other's own memory"
 
 /* What a rank tells all others. */
 typedef struct make_told {
@@ -40,6 +43,8 @@ typedef struct make_told {
     int64_t disp_unit;
     ri_host_process_t process;
     int32_t is_apart; /* its memory need not lie behind that of the rank before */
+    int32_t flavor;
+    int32_t is_reachable; /* others reach memory that this rank has made by itself */
 } make_told_t;
 
 /* The file, as rank 0 tells it. */
@@ -59,6 +64,12 @@ static size_t make_control_size(int ranks)
 {
     return RI_CACHE_LINES(sizeof(ri_window_control_t) +
                           (size_t)ranks * sizeof(ri_window_cell_t));
+}
+
+/* Whether the program makes the memory of a window. */
+static int make_is_remote(int flavor)
+{
+    return (flavor == MPI_WIN_FLAVOR_CREATE) || (flavor == MPI_WIN_FLAVOR_DYNAMIC);
 }
 
 /* Why a window is not for this library, or NULL. The same on all ranks. */
@@ -81,8 +92,11 @@ static const char *make_objection(const make_told_t *told, int ranks)
             return "the library was built for another version of the MPI";
         }
         if ((told[i].size < 0) || (told[i].disp_unit < 1) ||
-            (told[i].disp_unit > INT_MAX)) {
+            (told[i].disp_unit > INT_MAX) || (told[i].flavor != told[0].flavor)) {
             return "an argument is wrong";
+        }
+        if (make_is_remote(told[i].flavor) && !told[i].is_reachable) {
+            return MAKE_UNREACHABLE;
         }
         if (__builtin_add_overflow(size, told[i].size, &size) || (size > MAKE_SIZE_MAX)) {
             return "it is too large";
@@ -115,6 +129,9 @@ static size_t make_places(const make_told_t *told, int ranks, size_t *places)
 
     for (i = 0; i < ranks; ++i) {
         places[i] = at;
+        if (make_is_remote(told[0].flavor)) {
+            continue;
+        }
         at += (size_t)told[i].size;
         if (told[0].is_apart) {
             at = make_pages(at);
@@ -188,7 +205,8 @@ static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *t
     for (i = 0; i < ranks; ++i) {
         window->parts[i] = (ri_window_part_t){
                 .base      = map + places[i],
-                .size      = (MPI_Aint)told[i].size,
+                .size      = (args->flavor == MPI_WIN_FLAVOR_DYNAMIC) ? MAKE_SIZE_MAX :
+                                                                        (MPI_Aint)told[i].size,
                 .disp_unit = (MPI_Aint)told[i].disp_unit,
                 .control   = (ri_window_control_t *)(map +
                                                    (size_t)i * make_control_size(ranks)),
@@ -220,6 +238,7 @@ static void make_free_window(ri_window_t *window)
     if (window->group != MPI_GROUP_NULL) {
         PMPI_Group_free(&window->group);
     }
+    ri_make_remote_end(window);
     munmap(window->file, window->file_size);
     free(window->parts);
     free(window->targets);
@@ -227,13 +246,16 @@ static void make_free_window(ri_window_t *window)
 }
 
 /* Tell and hear. @return What all ranks have told, or NULL. */
-static make_told_t *make_tell(const ri_make_args_t *args, int ranks)
+static make_told_t *make_tell(const ri_make_args_t *args, int ranks,
+                              const ri_window_ops_t *ops)
 {
-    make_told_t mine  = {.version   = MAKE_VERSION,
-                         .size      = args->size,
-                         .disp_unit = args->disp_unit,
-                         .process   = ri_host_process_self(),
-                         .is_apart  = make_is_apart(args)};
+    make_told_t mine  = {.version      = MAKE_VERSION,
+                         .size         = args->size,
+                         .disp_unit    = args->disp_unit,
+                         .process      = ri_host_process_self(),
+                         .is_apart     = make_is_apart(args),
+                         .flavor       = args->flavor,
+                         .is_reachable = (ops != NULL)};
     make_told_t *told = calloc((size_t)ranks, sizeof(*told));
     int version, subversion;
 
@@ -282,6 +304,10 @@ static int make_handle(const ri_make_args_t *args, void *base, MPI_Win *handle_p
     if (self == MPI_COMM_NULL) {
         return 0;
     }
+    if ((args->flavor == MPI_WIN_FLAVOR_DYNAMIC) &&
+        (ri_real()->Win_create_dynamic(args->info, self, handle_p) == MPI_SUCCESS)) {
+        return 1;
+    }
     return (ri_real()->Win_create(base, args->size, (int)args->disp_unit, args->info,
                                   self, handle_p) == MPI_SUCCESS) ||
            (ri_real()->Win_allocate(0, (int)args->disp_unit, args->info, self, &base,
@@ -317,7 +343,8 @@ static int make_finish(const ri_make_args_t *args, ri_window_t *window)
 }
 
 /* Why the others are not asked, or NULL. The same on all ranks that are present. */
-static const char *make_own_objection(MPI_Comm comm, int ranks, int *speaker_p)
+static const char *make_own_objection(const ri_make_args_t *args, int ranks,
+                                      int *speaker_p)
 {
     int is_init, is_over;
 
@@ -328,19 +355,20 @@ static const char *make_own_objection(MPI_Comm comm, int ranks, int *speaker_p)
     if (ri_setting() == RI_SETTING_OFF) {
         return "UCX_RNDV_SCHEME is not recv_init";
     }
-    if (ranks > MAKE_RANKS_MAX) {
+    if (ranks > (make_is_remote(args->flavor) ? RI_MAKE_REMOTE_RANKS : MAKE_RANKS_MAX)) {
         return "there are too many ranks";
     }
     if ((PMPI_Initialized(&is_init) != MPI_SUCCESS) || !is_init ||
         (PMPI_Finalized(&is_over) != MPI_SUCCESS) || is_over) {
         return "there is no MPI_COMM_WORLD";
     }
-    return ri_present_objection(comm, ranks, speaker_p);
+    return ri_present_objection(args->comm, ranks, speaker_p);
 }
 
 int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
 {
-    ri_window_t *window = NULL;
+    const ri_window_ops_t *ops = NULL;
+    ri_window_t *window        = NULL;
     const char *objection;
     make_told_t *told;
     int rank, ranks, speaker, is_inter;
@@ -356,12 +384,15 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
         (PMPI_Comm_rank(args->comm, &rank) != MPI_SUCCESS)) {
         return 0;
     }
-    objection = make_own_objection(args->comm, ranks, &speaker);
+    objection = make_own_objection(args, ranks, &speaker);
     if (objection != NULL) {
         ri_tell_left(objection, (speaker < 0) || (rank == speaker));
         return 0;
     }
-    told = make_tell(args, ranks);
+    if (make_is_remote(args->flavor)) {
+        ops = ri_make_remote_ops(args->base, args->size);
+    }
+    told = make_tell(args, ranks, ops);
     if (told == NULL) {
         return 0;
     }
@@ -372,6 +403,12 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
                                        NULL;
     }
     free(told);
+    if ((window != NULL) && (ops != NULL) &&
+        !ri_make_remote(window, ops, args->comm, args->base)) {
+        make_free_window(window);
+        window    = NULL;
+        objection = MAKE_UNREACHABLE;
+    }
     if ((window != NULL) && !make_finish(args, window)) {
         make_free_window(window);
         objection = "the MPI does not make a window of one rank";
@@ -380,8 +417,10 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
         ri_tell_left(objection, rank == 0);
         return 0;
     }
-    *handle_p        = window->handle;
-    *(void **)base_p = window->parts[rank].base;
+    *handle_p = window->handle;
+    if (base_p != NULL) {
+        *(void **)base_p = window->parts[rank].base;
+    }
     ri_tell_taken(ranks, window->file_size, (size_t)args->size);
     return 1;
 }

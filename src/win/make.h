@@ -12,7 +12,8 @@
 
 /* What a program asks for. */
 typedef struct ri_make_args {
-    int flavor; /* MPI_WIN_FLAVOR_ALLOCATE or SHARED */
+    int flavor; /* MPI_WIN_FLAVOR_... */
+    void *base; /* of MPI_Win_create(); else NULL */
     MPI_Aint size;
     MPI_Aint disp_unit;
     MPI_Info info;
@@ -22,7 +23,7 @@ typedef struct ri_make_args {
 /**
  * Make a window. Collective.
  *
- * @param base_p    Set to the memory of this rank.
+ * @param base_p    Set to the memory of this rank; NULL if the program makes that.
  * @param handle_p  Set to the window.
  *
  * @return Whether it is made, the same on all ranks. If not, the MPI is to make it, or to say what is

@@ -43,8 +43,3 @@ void ri_tell_left(const char *why, int is_first)
         ri_info("a window is left to the MPI: %s", why);
     }
 }
-
-void ri_tell_kind(void)
-{
-    tell_note(UCXRI_WINDOW_KIND, 0);
-}

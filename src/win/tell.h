@@ -20,7 +20,4 @@ void ri_tell_taken(int ranks, size_t all, size_t own);
  * @param is_first  Whether this rank speaks for the others. */
 void ri_tell_left(const char *why, int is_first);
 
-/** A window is of a kind that is always the MPI's. */
-void ri_tell_kind(void);
-
 #endif

@@ -147,8 +147,12 @@ int ri_window_pause(ri_window_wait_t *wait)
 
 int ri_window_wait(void *arg)
 {
-    ri_window_wait_t *wait = arg;
+    ri_window_wait_t *wait     = arg;
+    const ri_window_ops_t *ops = wait->window->ops;
 
+    if (ops != NULL) {
+        ops->serve(); /* others may wait for this process */
+    }
     ri_relax();
     if ((++wait->looks < WAIT_LOOKS) || ((wait->looks % WAIT_PAUSE) != 0)) {
         return MPI_SUCCESS;

@@ -4,7 +4,8 @@
  *
  * A window that this library has taken over. All of its memory is in one file that every process
  * of the window maps: first the control memory of each rank, then the memory of the ranks. So an
- * origin reads, writes and locks by itself, and a target need not be in the library.
+ * origin reads, writes and locks by itself, and a target need not be in the library. Memory that the
+ * program has made is not in the file, and is reached by means of libucxri.so (remote.h).
  *
  * The MPI has a window, too, of this process alone, and of its memory. Its handle is
  * what the program knows, and has the name, the info, the attributes and the error handler. No
@@ -13,7 +14,9 @@
 #ifndef RI_WIN_WINDOW_H
 #define RI_WIN_WINDOW_H
 
+#include "attached.h"
 #include "weak_mpi.h"
+#include "../ucp/rma/window_ops.h"
 #include "../ucs/base.h"
 #include "../uct/shm/gate.h"
 #include "../uct/shm/host.h"
@@ -49,11 +52,13 @@ typedef struct ri_window_control {
 
 /* What all ranks know of one. */
 typedef struct ri_window_part {
-    char *base; /* in this process */
+    char *base; /* in this process; with a reach, in the process that has it */
     MPI_Aint size;
     MPI_Aint disp_unit;
     ri_window_control_t *control;
     ri_host_process_t process;
+    void *reach; /* leads to memory that only its own process has; NULL: it is mapped here */
+    uint64_t region; /* number of that memory there */
 } ri_window_part_t;
 
 /* A wait of a rank for others. Set window, and all else to zero. */
@@ -90,7 +95,8 @@ typedef struct ri_window_target {
     uint32_t waited;    /* completions of the rank that it has waited for */
     char is_started;    /* it is a target of the present access epoch */
     char is_exposed;    /* it may access this process in the present exposure epoch */
-    _Atomic(char) lock; /* ri_window_lock_t */
+    _Atomic(char) has_posts; /* puts are on their way that have to be settled */
+    _Atomic(char) lock;      /* ri_window_lock_t */
 } ri_window_target_t;
 
 typedef struct ri_window {
@@ -108,9 +114,11 @@ typedef struct ri_window {
     int disp_unit;
     uint32_t barriers; /* that it has passed */
     ri_window_target_t *targets;
-    void *file; /* all memory */
+    void *file; /* all memory that all ranks have mapped */
     size_t file_size;
-    ri_window_wait_t test; /* of MPI_Win_test(), from one call to the next one */
+    const ri_window_ops_t *ops; /* for memory that they have not; NULL: there is none */
+    ri_attached_t attached;     /* memory of this rank, of a dynamic window */
+    ri_window_wait_t test;      /* of MPI_Win_test(), from one call to the next one */
 } ri_window_t;
 
 /** A pause in a wait: lets the MPI progress, and now and then gives the processor away and looks whether

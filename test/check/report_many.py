@@ -16,7 +16,7 @@ VALUES = (
     + ["read_bytes", "written_bytes", "buffered_bytes"]
     + "rma_mapped rma_mapped_bytes rma_copied rma_copied_bytes rma_mailed rma_called".split()
     + ["rma_withdrawn", "rma_stock"]
-    + "windows windows_bytes windows_left windows_kind".split()
+    + "windows windows_bytes windows_left".split()
     + ["life_us", "send_us", "recv_us", "work_us", "idle_us"]
 )
 

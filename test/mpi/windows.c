@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Windows whose memory the MPI allocates: all operations, all ways to synchronise, locks, errors.
+ * Windows: all operations, all ways to synchronise, locks, errors.
  *
- * Run: mpiexec -n 2..8 windows [--seed N] [--rounds N] [--errors 0|1] [--shared 0|1] [--threads 0|1]
+ * Run: mpiexec -n 2..8 windows [--seed N] [--rounds N] [--errors 0|1] [--kind 0..2] [--threads 0|1]
  *                                [--kill 0..5]
  *
  * Everything is allowed by the MPI standard, so it holds for any MPI, with the library and without
@@ -18,24 +18,49 @@
 
 static long rounds      = 20;
 static long has_errors  = 1;
-static long is_shared   = 0;
+static long kind        = 0;
 static long kill_how    = 0;
 static long has_threads = 0;
 
-win_t win_make(MPI_Comm comm, MPI_Aint size, int disp_unit, int shared, int is_apart)
+void win_allocate(MPI_Comm comm, MPI_Aint size, int disp_unit, win_kind_t kind,
+                  MPI_Info info, void *memory_p, MPI_Win *win)
 {
-    win_t win = {.size = size, .disp_unit = disp_unit, .is_shared = shared};
+    void *memory;
+
+    if (kind == WIN_SHARED) {
+        MPI_Win_allocate_shared(size, disp_unit, info, comm, memory_p, win);
+    } else if (kind == WIN_ALLOCATED) {
+        MPI_Win_allocate(size, disp_unit, info, comm, memory_p, win);
+    } else {
+        /* Not at the start of a line of memory, and behind a word that nobody may change */
+        memory = calloc(1, (size_t)size + 24);
+        memory = (char *)memory + 8;
+        MPI_Win_create(memory, size, disp_unit, info, comm, win);
+        *(void **)memory_p = memory;
+    }
+}
+
+void win_end(MPI_Win *win, win_kind_t kind, void *memory)
+{
+    MPI_Win_free(win);
+    if (*win != MPI_WIN_NULL) {
+        mt_fail("a window that is freed is not MPI_WIN_NULL");
+    }
+    if (kind == WIN_CREATED) {
+        free((char *)memory - 8);
+    }
+}
+
+win_t win_make(MPI_Comm comm, MPI_Aint size, int disp_unit, win_kind_t kind, int is_apart)
+{
+    win_t win = {.size = size, .disp_unit = disp_unit, .kind = kind};
     MPI_Info info;
 
     MPI_Info_create(&info);
     if (is_apart) {
         MPI_Info_set(info, "alloc_shared_noncontig", "true");
     }
-    if (shared) {
-        MPI_Win_allocate_shared(size, disp_unit, info, comm, &win.memory, &win.win);
-    } else {
-        MPI_Win_allocate(size, disp_unit, info, comm, &win.memory, &win.win);
-    }
+    win_allocate(comm, size, disp_unit, kind, info, &win.memory, &win.win);
     MPI_Info_free(&info);
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, mt_rank, 0, win.win);
     memset(win.memory, 0, (size_t)size);
@@ -46,10 +71,7 @@ win_t win_make(MPI_Comm comm, MPI_Aint size, int disp_unit, int shared, int is_a
 
 void win_free(win_t *win)
 {
-    MPI_Win_free(&win->win);
-    if (win->win != MPI_WIN_NULL) {
-        mt_fail("a window that is freed is not MPI_WIN_NULL");
-    }
+    win_end(&win->win, win->kind, win->memory);
 }
 
 int main(int argc, char **argv)
@@ -57,32 +79,36 @@ int main(int argc, char **argv)
     mt_opt_t opts[] = {
             {"rounds", &rounds, "rounds of each part"},
             {"errors", &has_errors, "1: also odd calls and wrong ones"},
-            {"shared", &is_shared, "1: by MPI_Win_allocate_shared"},
+            {"kind", &kind,
+             "0: by MPI_Win_allocate, 1: MPI_Win_allocate_shared, 2: MPI_Win_create"},
             {"threads", &has_threads, "1: only several threads, each with windows"},
             {"kill", &kill_how,
              "1 to 5: only kill a rank for which others wait, in that way"},
     };
 
-    mt_start(&argc, &argv, "windows", "Windows whose memory the MPI allocates.", opts,
-             MT_LEN(opts), MPI_THREAD_MULTIPLE, 2);
+    mt_start(&argc, &argv, "windows", "Windows of MPI.", opts, MT_LEN(opts),
+             MPI_THREAD_MULTIPLE, 2);
     if (has_threads) {
-        check_threads(is_shared != 0, rounds);
-        return mt_pass("rounds=%ld shared=%ld threads", rounds, is_shared);
+        check_threads((win_kind_t)kind, rounds);
+        return mt_pass("rounds=%ld kind=%ld threads", rounds, kind);
     }
     if (kill_how != 0) {
-        check_killed(is_shared != 0, kill_how);
+        check_killed((win_kind_t)kind, kill_how);
     }
-    check_asked(is_shared != 0);
-    check_fence(is_shared != 0, rounds, mt_key(mt_seed, 1, 0, 0));
-    check_pscw(is_shared != 0, 5 * rounds, mt_key(mt_seed, 2, 0, 0));
-    check_locks(is_shared != 0, 10 * rounds);
-    check_progress(is_shared != 0, rounds);
-    check_atomics(is_shared != 0, 10 * rounds);
-    check_accumulates(is_shared != 0, rounds);
-    check_random(is_shared != 0, 2 * rounds, mt_key(mt_seed, 3, 0, 0));
+    check_asked((win_kind_t)kind);
+    check_fence((win_kind_t)kind, rounds, mt_key(mt_seed, 1, 0, 0));
+    check_pscw((win_kind_t)kind, 5 * rounds, mt_key(mt_seed, 2, 0, 0));
+    check_locks((win_kind_t)kind, 10 * rounds);
+    check_progress((win_kind_t)kind, rounds);
+    check_atomics((win_kind_t)kind, 10 * rounds);
+    check_accumulates((win_kind_t)kind, rounds);
+    check_random((win_kind_t)kind, 2 * rounds, mt_key(mt_seed, 3, 0, 0));
+    if (kind == WIN_CREATED) {
+        check_dynamic(rounds, mt_key(mt_seed, 4, 0, 0));
+    }
     if (has_errors) {
-        check_odd(is_shared != 0);
-        check_errors(is_shared != 0);
+        check_odd((win_kind_t)kind);
+        check_errors((win_kind_t)kind);
     }
-    return mt_pass("rounds=%ld shared=%ld", rounds, is_shared);
+    return mt_pass("rounds=%ld kind=%ld", rounds, kind);
 }

@@ -5,6 +5,8 @@
 #include "ucxri.h"
 #include "../core/version.h"
 #include "../core/worker.h"
+#include "../rma/window_ops.h"
+#include "../../ucs/settings.h"
 #include "../run/worker_counters.h"
 #include "../run/windows.h"
 
@@ -81,11 +83,19 @@ ucs_status_t ucxri_worker_dump_trace(ucp_worker_h stock)
 
 _Static_assert(((int)UCXRI_WINDOW_TAKEN == (int)RI_WINDOW_TAKEN) &&
                        ((int)UCXRI_WINDOW_LEFT == (int)RI_WINDOW_LEFT) &&
-                       ((int)UCXRI_WINDOW_KIND == (int)RI_WINDOW_KIND) &&
                        ((int)UCXRI_WINDOW_LAST == (int)RI_WINDOW_OWNERS),
                "of ri_windows_note()");
 
 void ucxri_note_window(ucxri_window_t whose, uint64_t bytes)
 {
     ri_windows_note((unsigned)whose, bytes);
+}
+
+/* Of no header: libraries for windows look it up by RI_WINDOW_OPS_SYMBOL. */
+const ri_window_ops_t *ucxri_window_ops(unsigned version);
+
+const ri_window_ops_t *ucxri_window_ops(unsigned version)
+{
+    /* A worker makes the progress in which others are served */
+    return (ri_config.rma && (ri_worker_map.live > 0)) ? ri_window_ops(version) : NULL;
 }

@@ -141,10 +141,10 @@ const ri_config_field_t ri_config_fields[] = {
          .flags = 0},
         {"WIN", RI_CONFIG_TERNARY, "auto", FIELD(win),
          "Whether windows of MPI are carried out by the library for windows, if\n"
-         "ucxri_run has loaded it: of MPI_Win_allocate and MPI_Win_allocate_shared,\n"
-         "if all ranks of the window are on one host. y: also without the switch\n"
-         "UCX_RNDV_SCHEME=recv_init, and with a warning if a window is left to the\n"
-         "MPI. n at one rank leaves the windows of all to the MPI.",
+         "ucxri_run has loaded it, and all ranks of the window are on one host. y:\n"
+         "also without the switch UCX_RNDV_SCHEME=recv_init, and with a warning if a\n"
+         "window is left to the MPI. n at one rank leaves the windows of all to the\n"
+         "MPI.",
          .flags = 0},
         {"REG_CACHE", RI_CONFIG_BOOL, "y", FIELD(reg_cache),
          "Whether memory stays registered with the adapter when a message is done,\n"

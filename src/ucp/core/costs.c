@@ -216,7 +216,7 @@ double ri_costs_quick_rate(const ri_costs_t *costs)
 
 double ri_costs_plane_ticks(const ri_costs_t *costs, size_t length)
 {
-    return (costs->plane.call + length / costs->plane.rate) * ri_costs_ticks(costs);
+    return ri_costs_plane(costs, length) * ri_costs_ticks(costs);
 }
 
 /*

@@ -48,6 +48,10 @@ extern ri_costs_t ri_costs;
 #define RI_COSTS_LINE_MIN 50.0
 #define RI_COSTS_LINE_MAX 400.0
 
+/* Bytes of data that take as long by a mailbox as one line: the lines of eight pieces are on their way
+ * at the same time. */
+#define RI_COSTS_MAIL_BYTES 512
+
 /* The least and the largest value of each threshold, all powers of two. Stock sends up to 8 KB
  * eagerly, and there are programs whose sends have to be complete before their receives are
  * posted. */
@@ -89,6 +93,20 @@ static inline double ri_costs_ticks(const ri_costs_t *costs)
 /** @return How many ticks (ucs/clock.h) a copy of @a length bytes by the plane takes; 0: it is not
  * known how long a tick is. */
 double ri_costs_plane_ticks(const ri_costs_t *costs, size_t length);
+
+/** @return How long a copy of @a length bytes by the plane takes, in ns. */
+static inline double ri_costs_plane(const ri_costs_t *costs, size_t length)
+{
+    return costs->plane.call + length / costs->plane.rate;
+}
+
+/** @return How long an operation of @a length bytes takes by the mailbox of a process that looks at
+ * it, in ns: an estimate. Four lines go from one core to the other, one after the other, and then
+ * those of the data, some of them at the same time. */
+static inline double ri_costs_mail(const ri_costs_t *costs, size_t length)
+{
+    return costs->line * (4 + length / (double)RI_COSTS_MAIL_BYTES);
+}
 
 /** @return Up to which length a copy beats waiting for the receiver: a power of two from
  * RI_COSTS_HYBRID_MIN to RI_COSTS_HYBRID_MAX. */

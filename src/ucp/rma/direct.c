@@ -18,9 +18,6 @@
 
 #include <string.h>
 
-/* Bytes that are copied between two looks for others who wait. */
-#define DIRECT_PIECE (1 << 20)
-
 /* @return The key if an operation on a range of its memory may be done here, else NULL. */
 static ri_inline ri_rkey_t *direct_rkey(const ri_conn_t *conn, ucp_rkey_h stock,
                                         uint64_t address, size_t length)
@@ -54,21 +51,12 @@ static int direct_is_gone(const ri_rkey_t *rkey)
     return rkey->reach->ep->plane->ops->check(rkey->reach->ep) != UCS_OK;
 }
 
-/* What is long goes in pieces, and others who wait for this process are served in between. @return
- * As ri_direct_put(). */
+/* @return As ri_direct_put(). */
 static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const char *buffer,
                                 size_t length, uint64_t address)
 {
-    ucs_status_t status = UCS_OK;
-    size_t piece;
+    ucs_status_t status = ri_reach_move(rkey->reach, is_put, buffer, address, length);
 
-    for (; (length > 0) && (status == UCS_OK); length -= piece) {
-        piece  = ri_min(length, (size_t)DIRECT_PIECE);
-        status = ri_reach_copy(rkey->reach, is_put, buffer, address, piece);
-        buffer += piece;
-        address += piece;
-        ri_serve();
-    }
     if (ri_likely(status == UCS_OK)) {
         return UCS_OK;
     }
@@ -111,7 +99,8 @@ static int direct_post(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address, size_
                                     .address     = address};
     unsigned withdrawn           = 0;
 
-    if (ri_mail_put(rkey->reach, &head, data, &withdrawn) != RI_MAIL_DONE) {
+    if (!ri_mail_pays_put(rkey->reach, length) ||
+        (ri_mail_put(rkey->reach, &head, data, &withdrawn) != RI_MAIL_DONE)) {
         return 0;
     }
     ri_posts_note(conn, rkey->reach);
@@ -138,19 +127,12 @@ static size_t direct_post_parts(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t addre
     return done;
 }
 
-/* Ask the process that has the memory. */
-static ri_mail_fate_t direct_mail(ri_conn_t *conn, ri_rkey_t *rkey,
-                                  const ri_mailbox_head_t *head, const void *data,
-                                  void *result)
+/* Count an operation that the process that has the memory was asked for. */
+static void direct_count_mail(ri_conn_t *conn, ri_mail_fate_t fate, unsigned withdrawn)
 {
-    unsigned withdrawn = 0;
-    ri_mail_fate_t fate;
-
-    fate = ri_mail_ask(rkey->reach, head, data, result, &withdrawn);
     conn->counters.rma_withdrawn += withdrawn;
     conn->counters.rma_mailed += (fate == RI_MAIL_DONE);
     conn->counters.rma_withdrawn += (fate == RI_MAIL_WITHDRAWN);
-    return fate;
 }
 
 /* Call the thread of the process that has the memory. */
@@ -205,7 +187,12 @@ static int direct_mail_get(ri_conn_t *conn, ri_rkey_t *rkey, void *buffer, size_
                                     .region  = rkey->region,
                                     .address = address};
 
-    return direct_mail(conn, rkey, &head, NULL, buffer) == RI_MAIL_DONE;
+    unsigned withdrawn = 0;
+    ri_mail_fate_t fate;
+
+    fate = ri_mail_ask_quickly(rkey->reach, &head, NULL, buffer, 1, &withdrawn);
+    direct_count_mail(conn, fate, withdrawn);
+    return fate == RI_MAIL_DONE;
 }
 
 /* Get what is longer in parts, as far as the target looks. @return How many bytes are there. */
@@ -265,6 +252,7 @@ static ucs_status_t direct_mail_atomic(ri_conn_t *conn, ri_rkey_t *rkey,
                               .region      = rkey->region,
                               .address     = address};
     uint8_t data[2 * sizeof(value)];
+    unsigned withdrawn = 0;
     ri_mail_fate_t fate;
 
     memcpy(data, &value, size);
@@ -272,7 +260,8 @@ static ucs_status_t direct_mail_atomic(ri_conn_t *conn, ri_rkey_t *rkey,
         memcpy(data + size, result, size);
         head.data_length += size;
     }
-    fate = direct_mail(conn, rkey, &head, data, result);
+    fate = ri_mail_ask(rkey->reach, &head, data, result, &withdrawn);
+    direct_count_mail(conn, fate, withdrawn);
     if (fate == RI_MAIL_WITHDRAWN) {
         fate = direct_call(conn, rkey, &head, data, result);
     }

@@ -32,6 +32,31 @@ static void mail_lock(ri_reach_t *reach)
     }
 }
 
+/* @return Whether a copy is made without asking, as the target did not look. */
+static int mail_skips(ri_reach_t *reach)
+{
+    int skip = atomic_load_explicit(&reach->skip_mail, memory_order_relaxed);
+
+    if (ri_likely(skip == 0)) {
+        return 0;
+    }
+    atomic_store_explicit(&reach->skip_mail, skip - 1, memory_order_relaxed);
+    return 1;
+}
+
+int ri_mail_pays(ri_reach_t *reach, size_t length, unsigned calls)
+{
+    return (ri_costs_mail(&ri_costs, length) <=
+            calls * ri_costs_plane(&ri_costs, length)) &&
+           !mail_skips(reach);
+}
+
+int ri_mail_pays_put(ri_reach_t *reach, size_t length)
+{
+    return (length <= RI_MAILBOX_INLINE) ? !mail_skips(reach) :
+                                           ri_mail_pays(reach, length, 1);
+}
+
 ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, unsigned *withdrawn_p)
 {
@@ -101,6 +126,22 @@ ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
         }
     }
     ri_reach_unlock(reach);
+    return fate;
+}
+
+ri_mail_fate_t ri_mail_ask_quickly(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                                   const void *data, void *result, unsigned calls,
+                                   unsigned *withdrawn_p)
+{
+    ri_mail_fate_t fate;
+
+    if (!ri_mail_pays(reach, head->length, calls)) {
+        return RI_MAIL_REFUSED;
+    }
+    fate = ri_mail_ask(reach, head, data, result, withdrawn_p);
+    if (fate == RI_MAIL_WITHDRAWN) {
+        ri_mail_queue_skip(reach, head->length, calls);
+    }
     return fate;
 }
 

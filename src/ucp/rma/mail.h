@@ -22,6 +22,14 @@ typedef enum ri_mail_fate {
     RI_MAIL_REFUSED /* nothing was done: there is no mailbox, or it does not do such a thing */
 } ri_mail_fate_t;
 
+/** @return Whether an operation of @a length bytes is to be asked for, which this process can do by so
+ * many system calls: an answer takes less time, and the target has looked of late. */
+int ri_mail_pays(ri_reach_t *reach, size_t length, unsigned calls);
+
+/** @return Whether a put of @a length bytes is to be posted, and not copied. What is short is, if the
+ * target has looked of late: nobody waits for it. */
+int ri_mail_pays_put(ri_reach_t *reach, size_t length);
+
 /**
  * Post a put to the target's mailbox, without waiting for it. If all entries are taken by earlier
  * puts, those are settled first.
@@ -54,6 +62,12 @@ ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
  */
 ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, void *result, unsigned *withdrawn);
+
+/** Have the target carry out an operation, as ri_mail_ask(), that this process can do by so many system
+ * calls, unless these take less time: then nothing is done, and RI_MAIL_REFUSED is returned. */
+ri_mail_fate_t ri_mail_ask_quickly(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                                   const void *data, void *result, unsigned calls,
+                                   unsigned *withdrawn);
 
 /** Have the thread of a target that does not look (attend.h) carry out an operation, and wait for
  * it up to 0.2 s. Another thread of this process that uses the reach is waited for. The parameters

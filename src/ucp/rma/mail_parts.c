@@ -6,6 +6,7 @@
  * next one.
  */
 #include "mail_parts.h"
+#include "mail.h"
 #include "mail_queue.h"
 #include "serve.h"
 #include "../core/costs.h"
@@ -14,8 +15,8 @@
 
 #include <string.h>
 
-/* Up to this length parts take less time than a system call, however far the other core is: what a
- * call costs hardly depends on the length. Longer operations go in parts where the mailbox is quick
+/* Up to this length parts take less time than a system call, however far the other core is, where one
+ * of them does: what a call costs hardly depends on the length. Longer operations go in parts where the mailbox is quick
  * (uct/shm/quick.h), up to the length of messages that a quick ring takes. */
 #define PARTS_FAR ((size_t)4 * RI_MAILBOX_DATA)
 
@@ -30,7 +31,7 @@ static int parts_pay(ri_reach_t *reach, ri_quick_t *quick, size_t length)
         return 0;
     }
     if (length <= PARTS_FAR) {
-        return 1;
+        return ri_mail_pays(reach, RI_MAILBOX_DATA, 1);
     }
     if (!ri_quick_is(quick)) {
         ri_quick_pass_by(quick);

@@ -210,6 +210,7 @@ static void queue_end_put(ri_reach_t *reach, uint32_t number, int is_withdrawn,
         return;
     }
     reach->skip_parts = RI_MAIL_SKIP_PARTS;
+    ri_mail_queue_skip(reach, reach->heads[number % RI_MAILBOX_DEPTH].length, 1);
     *withdrawn_p += is_withdrawn;
     status = queue_copy(reach, number);
     if (ri_likely(status == UCS_OK)) {

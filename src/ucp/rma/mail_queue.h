@@ -12,6 +12,7 @@
 #define RI_MAIL_QUEUE_H
 
 #include "reach.h"
+#include "../core/costs.h"
 
 /* Operations in parts that are not posted when a target did not look. */
 #define RI_MAIL_SKIP_PARTS 64
@@ -19,6 +20,26 @@
 /* Looks at an entry until an operation is withdrawn. A target that looks all the time has answered
  * within some 20, and within 60 if its core is far. */
 #define RI_MAIL_LOOKS 64
+
+/* How long so many looks take, in ns: some 20 each. */
+#define RI_MAIL_LOOKS_TIME 1200.0
+
+/* The most copies that are made here, without asking, when a target did not look. */
+#define RI_MAIL_SKIP_MAX 32
+
+/** A target did not look at an operation of @a length bytes, for which so many system calls are made
+ * now. It is not asked for the next ones, until these have taken as much more time than an answer as
+ * the look was in vain. */
+static inline void ri_mail_queue_skip(ri_reach_t *reach, size_t length, unsigned calls)
+{
+    double more = calls * ri_costs_plane(&ri_costs, length) -
+                  ri_costs_mail(&ri_costs, length);
+    int skip = (more * RI_MAIL_SKIP_MAX <= RI_MAIL_LOOKS_TIME) ?
+                       RI_MAIL_SKIP_MAX :
+                       (int)(RI_MAIL_LOOKS_TIME / more);
+
+    atomic_store_explicit(&reach->skip_mail, skip, memory_order_relaxed);
+}
 
 /* 1 if a put was ever lost in this process: the target had not done it, and this process could not
  * do it in its place. ri_reach_t.lost says which of both it was. */

@@ -27,6 +27,8 @@ typedef struct ri_reach {
     uint32_t oldest;
     ri_mailbox_head_t heads[RI_MAILBOX_DEPTH]; /* of posted puts, by entry */
     int skip_calls; /* so many calls of its thread are left out, as it did not come */
+    _Atomic(int)
+            skip_mail; /* so many copies are not asked for, as it did not look (mail.h) */
     int skip_parts; /* so many operations in parts go another way, as it did not look at its mail */
     /* whether such puts and gets in parts are faster than a system call */
     ri_quick_t quick_puts, quick_gets;

@@ -2,12 +2,16 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Direct copies between memory of this process and of another one, one piece on each side.
+ * Direct copies between memory of this process and of another one.
  */
 #ifndef RI_REACH_COPY_H
 #define RI_REACH_COPY_H
 
 #include "reach.h"
+
+/** Copy to the process of a reach (@a is_put), or from there. @return As ri_reach_copy(). */
+ucs_status_t ri_reach_transfer(ri_reach_t *reach, int is_put,
+                               const ri_transfer_t *moving);
 
 /**
  * Copy @a length bytes to the process of a reach (@a is_put), or from there.
@@ -16,6 +20,11 @@
  *         any more that is meant.
  */
 ucs_status_t ri_reach_copy(ri_reach_t *reach, int is_put, const void *local,
+                           uint64_t remote, size_t length);
+
+/** The same of any length: what is long goes in pieces, and others who wait for this process are
+ * served in between. @return As ri_reach_copy(). */
+ucs_status_t ri_reach_move(ri_reach_t *reach, int is_put, const void *local,
                            uint64_t remote, size_t length);
 
 #endif

@@ -33,14 +33,33 @@ int ri_region_trylock(void)
     return pthread_mutex_trylock(&lock) == 0;
 }
 
+/* Under the lock. @return NULL: there is none. */
+static const ri_region_t *region_of_number(uint64_t number)
+{
+    return (number > RI_MAP_KEY_GRAVE) ? ri_map_get(&regions_by_number, number) : NULL;
+}
+
 int ri_region_has(uint64_t number, uint64_t address, size_t length)
 {
-    const ri_region_t *region = (number > RI_MAP_KEY_GRAVE) ?
-                                        ri_map_get(&regions_by_number, number) :
-                                        NULL;
+    const ri_region_t *region = region_of_number(number);
 
-    return (region != NULL) && (address >= region->address) && (length <= region->size) &&
+    if (region == NULL) {
+        return 0;
+    }
+    if (region->server.has != NULL) {
+        return (length > 0) && region->server.has(region->server.arg, address, length);
+    }
+    return (address >= region->address) && (length <= region->size) &&
            (address - region->address <= region->size - length);
+}
+
+int ri_region_apply(const ri_mailbox_head_t *head, uint8_t *data)
+{
+    const ri_region_t *region = region_of_number(head->region);
+
+    return ((region != NULL) && (region->server.apply != NULL)) ?
+                   region->server.apply(region->server.arg, head, data) :
+                   -1;
 }
 
 /* A child by fork() has the lock as it is then, and not the thread that would unlock it. */
@@ -119,6 +138,37 @@ void ri_region_remove(ucp_mem_h memh)
     } else {
         region = NULL;
     }
+    ri_region_unlock();
+    free(region);
+}
+
+uint64_t ri_region_open(const ri_window_server_t *server)
+{
+    ri_region_t *region = calloc(1, sizeof(*region));
+    uint64_t number     = 0;
+
+    if (region == NULL) {
+        return 0;
+    }
+    region->server = *server;
+    ri_region_lock();
+    region->number = ++latest_number;
+    if (ri_map_put(&regions_by_number, region->number, region) == UCS_OK) {
+        number = region->number;
+    }
+    ri_region_unlock();
+    if (number == 0) {
+        free(region);
+    }
+    return number;
+}
+
+void ri_region_close(uint64_t number)
+{
+    ri_region_t *region;
+
+    ri_region_lock();
+    region = ri_map_remove(&regions_by_number, number);
     ri_region_unlock();
     free(region);
 }

@@ -2,11 +2,13 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of this process that the application has mapped for one-sided operations. Any thread may
- * call.
+ * Memory of this process that the application has mapped for one-sided operations, or has in a
+ * window of MPI. Any thread may call.
  */
 #ifndef RI_REGION_H
 #define RI_REGION_H
+
+#include "window_ops.h"
 
 #include <ucp/api/ucp.h>
 
@@ -15,8 +17,9 @@
 typedef struct ri_region {
     uint64_t address;
     uint64_t size;
-    uint64_t number; /* never used again */
-    unsigned users;  /* mappings of the application by one handle */
+    uint64_t number;           /* never used again */
+    unsigned users;            /* mappings of the application by one handle */
+    ri_window_server_t server; /* of a window; has is NULL: it is not one */
 } ri_region_t;
 
 /** The application has mapped @a length bytes at @a address; @a memh is stock's handle. UCX 1.13
@@ -45,5 +48,16 @@ int ri_region_trylock(void);
 /** @return Whether @a length bytes at @a address are all of the region of a number, which is there:
  * wire input. The regions are locked. */
 int ri_region_has(uint64_t number, uint64_t address, size_t length);
+
+/** Have a region for a window, whose memory is what @a server has. @return Its number; 0: there is no
+ * memory. */
+uint64_t ri_region_open(const ri_window_server_t *server);
+
+/** Remove the region of a window, by its number. When this returns, nobody calls its server. */
+void ri_region_close(uint64_t number);
+
+/** An operation of a window, on memory for which ri_region_has() has returned 1. The regions are
+ * locked. @return As ri_mailbox_func_t: -1 also if the region is not of a window. */
+int ri_region_apply(const ri_mailbox_head_t *head, uint8_t *data);
 
 #endif

@@ -20,6 +20,9 @@
  * PUT comes with the data that is put. The result of GET is what was there. An atomic operation
  * comes with its operand, and CSWAP with what is to be put there behind that, each of the
  * operation's length; the result is what was there.
+ *
+ * Kinds with RI_WINDOW_OPS_KIND (window_ops.h) are those of a library for windows, which carries them out
+ * on its own regions.
  */
 typedef enum ri_serve_kind {
     RI_SERVE_PUT   = 0,

@@ -144,7 +144,6 @@ static const column_t columns_rma[] = {
 static const column_t columns_win[] = {
         PROTOCOL("windows", WINDOWS),
         COLUMN("left", 6, COUNT, WINDOWS_LEFT),
-        COLUMN("kind", 6, COUNT, WINDOWS_KIND),
 };
 
 static const column_t columns_time[] = {

@@ -58,7 +58,6 @@
     _v(WINDOWS, "windows")            /* of MPI, by the library for windows */ \
     _v(WINDOWS_BYTES, "windows_bytes") \
     _v(WINDOWS_LEFT, "windows_left")  /* left to the MPI */ \
-    _v(WINDOWS_KIND, "windows_kind")  /* the MPI's, of kinds that it always does */ \
     _v(LIFE_US, "life_us") \
     _v(SEND_US, "send_us") \
     _v(RECV_US, "recv_us") \

@@ -14,7 +14,6 @@
 typedef enum ri_window_owner {
     RI_WINDOW_TAKEN,
     RI_WINDOW_LEFT,
-    RI_WINDOW_KIND,
     RI_WINDOW_OWNERS
 } ri_window_owner_t;
 

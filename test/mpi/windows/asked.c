@@ -26,7 +26,10 @@ static void *attribute(const win_t *win, int keyval)
 
 static void ask_attributes(const win_t *win)
 {
-    int flavor = win->is_shared ? MPI_WIN_FLAVOR_SHARED : MPI_WIN_FLAVOR_ALLOCATE;
+    const int flavors[] = {[WIN_ALLOCATED] = MPI_WIN_FLAVOR_ALLOCATE,
+                           [WIN_SHARED]    = MPI_WIN_FLAVOR_SHARED,
+                           [WIN_CREATED]   = MPI_WIN_FLAVOR_CREATE};
+    int flavor          = flavors[win->kind];
 
     mt_stage("attributes");
     if (attribute(win, MPI_WIN_BASE) != win->memory) {
@@ -115,14 +118,14 @@ static void ask_memory(const win_t *win, int is_apart)
 }
 
 /* A put in one window does not move another one; sizes differ, and may be zero. */
-static void ask_several(int is_shared)
+static void ask_several(win_kind_t kind)
 {
     win_t wins[3];
     int64_t value;
 
     mt_stage("several windows");
     for (int w = 0; w < MT_LEN(wins); w++) {
-        wins[w] = win_make(MPI_COMM_WORLD, 800 * (w + 1), 8, is_shared, w % 2);
+        wins[w] = win_make(MPI_COMM_WORLD, 800 * (w + 1), 8, kind, w % 2);
         MPI_Win_lock_all(0, wins[w].win);
     }
     for (int w = 0; w < MT_LEN(wins); w++) {
@@ -146,7 +149,7 @@ static void ask_several(int is_shared)
 }
 
 /* A rank without memory among others, and a window of a part of the ranks. */
-static void ask_parts(int is_shared)
+static void ask_parts(win_kind_t kind)
 {
     int count = mt_rank, sum = 0, unit;
     MPI_Aint size;
@@ -155,30 +158,23 @@ static void ask_parts(int is_shared)
     MPI_Win win;
 
     mt_stage("windows of parts");
-    if (is_shared) {
-        MPI_Win_allocate_shared((mt_rank % 2) * 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD,
-                                &memory, &win);
+    win_allocate(MPI_COMM_WORLD, (mt_rank % 2) * 4, 4, kind, MPI_INFO_NULL, &memory,
+                 &win);
+    if (kind == WIN_SHARED) {
         MPI_Win_shared_query(win, 0, &size, &unit, &memory);
         if ((size != 0) || (memory != NULL)) {
             mt_fail("a rank without memory has %ld bytes at %p", (long)size,
                     (void *)memory);
         }
-    } else {
-        MPI_Win_allocate((mt_rank % 2) * 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
-                         &win);
     }
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
     MPI_Put(&count, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
     MPI_Win_unlock(1, win);
-    MPI_Win_free(&win);
+    win_end(&win, kind, memory);
 
     MPI_Comm_split(MPI_COMM_WORLD, mt_rank % 2, -mt_rank, &half);
     MPI_Comm_size(half, &count);
-    if (is_shared) {
-        MPI_Win_allocate_shared(4, 4, MPI_INFO_NULL, half, &memory, &win);
-    } else {
-        MPI_Win_allocate(4, 4, MPI_INFO_NULL, half, &memory, &win);
-    }
+    win_allocate(half, 4, 4, kind, MPI_INFO_NULL, &memory, &win);
     *memory = 0;
     MPI_Win_fence(0, win);
     for (int r = 0; r < count; r++) {
@@ -186,16 +182,16 @@ static void ask_parts(int is_shared)
     }
     MPI_Win_fence(0, win);
     sum = *memory;
-    MPI_Win_free(&win);
+    win_end(&win, kind, memory);
     MPI_Comm_free(&half);
     if (sum != count * count) {
         mt_fail("the sum in a window of %d ranks is %d", count, sum);
     }
 }
 
-void check_odd(int is_shared)
+void check_odd(win_kind_t kind)
 {
-    win_t win  = win_make(MPI_COMM_WORLD, 256, 1, is_shared, 0);
+    win_t win  = win_make(MPI_COMM_WORLD, 256, 1, kind, 0);
     int one[2] = {1, 0}, other = (mt_rank + 1) % mt_size;
     int64_t v[4] = {1, 2, 3, 4}, old = 0, now = 5;
     MPI_Datatype backwards, absolute, ints;
@@ -260,13 +256,13 @@ void check_odd(int is_shared)
     win_free(&win);
 }
 
-void check_asked(int is_shared)
+void check_asked(win_kind_t kind)
 {
     for (int is_apart = 0; is_apart < 2; is_apart++) {
-        win_t win = win_make(MPI_COMM_WORLD, 4096 + 64, 4, is_shared, is_apart);
+        win_t win = win_make(MPI_COMM_WORLD, 4096 + 64, 4, kind, is_apart);
 
         ask_attributes(&win);
-        if (is_shared) {
+        if (kind == WIN_SHARED) {
             ask_memory(&win, is_apart);
         }
         deleted = 0;
@@ -277,8 +273,8 @@ void check_asked(int is_shared)
             mt_fail("an attribute was not deleted with its window");
         }
     }
-    ask_several(is_shared);
-    ask_parts(is_shared);
+    ask_several(kind);
+    ask_parts(kind);
 }
 
 static void expect_error(int error, int expected, const char *what)
@@ -291,12 +287,12 @@ static void expect_error(int error, int expected, const char *what)
     }
 }
 
-void check_errors(int is_shared)
+void check_errors(win_kind_t kind)
 {
     const int one[2]                 = {1, 1};
     const MPI_Aint places[2]         = {0, 8};
     const MPI_Datatype both_kinds[2] = {MPI_INT64_T, MPI_DOUBLE};
-    win_t win                        = win_make(MPI_COMM_WORLD, 64, 8, is_shared, 0);
+    win_t win                        = win_make(MPI_COMM_WORLD, 64, 8, kind, 0);
     int other                        = (mt_rank + 1) % mt_size;
     int64_t v[2]                     = {0, 0};
     MPI_Win w                        = win.win;
@@ -364,9 +360,9 @@ void check_errors(int is_shared)
     win_free(&win);
 }
 
-int check_killed(int is_shared, long how)
+int check_killed(win_kind_t kind, long how)
 {
-    win_t win = win_make(MPI_COMM_WORLD, 64, 8, is_shared, 0);
+    win_t win = win_make(MPI_COMM_WORLD, 64, 8, kind, 0);
     int last = mt_size - 1, error = MPI_SUCCESS, class, flag;
     MPI_Group all, group;
 

@@ -227,14 +227,14 @@ static void accumulate_pairs(const win_t *win, long round)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-void check_accumulates(int is_shared, long rounds)
+void check_accumulates(win_kind_t kind, long rounds)
 {
     const MPI_Op ops[]         = {MPI_SUM, MPI_PROD, MPI_MIN,  MPI_MAX, MPI_BAND,
                                   MPI_BOR, MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR};
     const MPI_Datatype types[] = {MPI_INT8_T,  MPI_INT16_T,  MPI_INT32_T,  MPI_INT64_T,
                                   MPI_UINT8_T, MPI_UINT16_T, MPI_UNSIGNED, MPI_UINT64_T,
                                   MPI_FLOAT,   MPI_DOUBLE};
-    win_t win                  = win_make(MPI_COMM_WORLD, COUNT * 8, 1, is_shared, 1);
+    win_t win                  = win_make(MPI_COMM_WORLD, COUNT * 8, 1, kind, 1);
     long round                 = 0;
 
     for (int o = 0; o < MT_LEN(ops); o++) {
@@ -317,9 +317,9 @@ static void lock_several(const win_t *win)
     }
 }
 
-void check_locks(int is_shared, long rounds)
+void check_locks(win_kind_t kind, long rounds)
 {
-    win_t win = win_make(MPI_COMM_WORLD, 4 * 8, 8, is_shared, 0);
+    win_t win = win_make(MPI_COMM_WORLD, 4 * 8, 8, kind, 0);
     int64_t value;
 
     for (long round = 0; round < rounds; round++) {
@@ -351,10 +351,10 @@ void check_locks(int is_shared, long rounds)
     win_free(&win);
 }
 
-void check_progress(int is_shared, long rounds)
+void check_progress(win_kind_t kind, long rounds)
 {
     const int length = 1 << 20;
-    win_t win        = win_make(MPI_COMM_WORLD, 64, 8, is_shared, 0);
+    win_t win        = win_make(MPI_COMM_WORLD, 64, 8, kind, 0);
     char *out        = mt_buf_alloc((size_t)length);
     char *in         = mt_buf_alloc((size_t)length);
     int partner      = mt_rank ^ 1;
@@ -456,9 +456,9 @@ static void swap_in_turn(const win_t *win, long rounds)
     }
 }
 
-void check_atomics(int is_shared, long rounds)
+void check_atomics(win_kind_t kind, long rounds)
 {
-    win_t win = win_make(MPI_COMM_WORLD, 3 * 8, 8, is_shared, 0);
+    win_t win = win_make(MPI_COMM_WORLD, 3 * 8, 8, kind, 0);
 
     take_tickets(&win, rounds);
     swap_in_turn(&win, rounds);

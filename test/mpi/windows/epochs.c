@@ -67,9 +67,9 @@ static void check_tokens(int64_t *seen, uint64_t key, long round)
     }
 }
 
-void check_pscw(int is_shared, long rounds, uint64_t key)
+void check_pscw(win_kind_t kind, long rounds, uint64_t key)
 {
-    win_t win       = win_make(MPI_COMM_WORLD, (MPI_Aint)mt_size * 8, 8, is_shared, 1);
+    win_t win       = win_make(MPI_COMM_WORLD, (MPI_Aint)mt_size * 8, 8, kind, 1);
     int64_t *tokens = mt_alloc((size_t)mt_size * sizeof(*tokens));
     MPI_Group all, targets, origins;
     int flag;
@@ -114,12 +114,11 @@ static void pass_on(long round)
     }
 }
 
-void check_fence(int is_shared, long rounds, uint64_t key)
+void check_fence(win_kind_t kind, long rounds, uint64_t key)
 {
     const int per_rank = 100;
     size_t part        = (size_t)per_rank * sizeof(int);
-    win_t win = win_make(MPI_COMM_WORLD, (MPI_Aint)((size_t)mt_size * part), 4, is_shared,
-                         0);
+    win_t win = win_make(MPI_COMM_WORLD, (MPI_Aint)((size_t)mt_size * part), 4, kind, 0);
     int *out = mt_alloc(part), *in = mt_alloc(part);
 
     MPI_Win_fence(MPI_MODE_NOPRECEDE, win.win);

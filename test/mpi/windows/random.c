@@ -274,9 +274,9 @@ static void ops_of_epoch(const win_t *win, mt_rng_t *rng, char *copies, op_t *op
     }
 }
 
-void check_random(int is_shared, long rounds, uint64_t key)
+void check_random(win_kind_t kind, long rounds, uint64_t key)
 {
-    win_t win      = win_make(MPI_COMM_WORLD, (MPI_Aint)mt_size * PART, 1, is_shared, 1);
+    win_t win      = win_make(MPI_COMM_WORLD, (MPI_Aint)mt_size * PART, 1, kind, 1);
     char *copies   = mt_buf_alloc((size_t)mt_size * PART);
     char *now      = mt_buf_alloc((size_t)PART);
     op_t *ops      = mt_alloc((size_t)mt_size * sizeof(*ops));

@@ -13,7 +13,7 @@
 
 typedef struct {
     int number;
-    int is_shared;
+    win_kind_t kind;
     long rounds;
     MPI_Comm comm;    /* of the threads of this number */
     const win_t *win; /* of all threads */
@@ -25,11 +25,7 @@ static void use_own_window(const thread_t *thread, long round)
     int64_t value = thread->number + round, *memory;
     MPI_Win win;
 
-    if (thread->is_shared) {
-        MPI_Win_allocate_shared(8, 8, MPI_INFO_NULL, thread->comm, &memory, &win);
-    } else {
-        MPI_Win_allocate(8, 8, MPI_INFO_NULL, thread->comm, &memory, &win);
-    }
+    win_allocate(thread->comm, 8, 8, thread->kind, MPI_INFO_NULL, &memory, &win);
     *memory = 0;
     MPI_Win_fence(0, win);
     for (int r = 0; r < mt_size; r++) {
@@ -40,7 +36,7 @@ static void use_own_window(const thread_t *thread, long round)
         mt_fail("thread %d, round %ld: %ld, not %ld", thread->number, round,
                 (long)*memory, (long)(mt_size * value));
     }
-    MPI_Win_free(&win);
+    win_end(&win, thread->kind, memory);
 }
 
 /* A rank of the common window for each thread of a process, as no rank may be locked twice. */
@@ -71,7 +67,7 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-void check_threads(int is_shared, long rounds)
+void check_threads(win_kind_t kind, long rounds)
 {
     pthread_t ids[THREADS];
     thread_t threads[THREADS];
@@ -81,9 +77,9 @@ void check_threads(int is_shared, long rounds)
         mt_skip("the MPI has no threads");
     }
     mt_stage("threads");
-    win = win_make(MPI_COMM_WORLD, 8, 8, is_shared, 0);
+    win = win_make(MPI_COMM_WORLD, 8, 8, kind, 0);
     for (int t = 0; t < THREADS; t++) {
-        threads[t] = (thread_t){t, is_shared, rounds, MPI_COMM_NULL, &win};
+        threads[t] = (thread_t){t, kind, rounds, MPI_COMM_NULL, &win};
         MPI_Comm_dup(MPI_COMM_WORLD, &threads[t].comm);
     }
     for (int t = 0; t < THREADS; t++) {

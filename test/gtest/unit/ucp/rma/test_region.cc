@@ -43,7 +43,7 @@ protected:
 
     static bool find(unsigned i)
     {
-        ri_region_t region = {7, 8, 9, 0};
+        ri_region_t region = {7, 8, 9, 0, {}};
         bool found         = ri_region_find(region_memh(i), &region);
 
         if (!found) {

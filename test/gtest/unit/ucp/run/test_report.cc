@@ -151,9 +151,6 @@ TEST_F(test_report, values)
     ucxri_note_window(UCXRI_WINDOW_TAKEN, 64);
     ucxri_note_window(UCXRI_WINDOW_TAKEN, 32);
     ucxri_note_window(UCXRI_WINDOW_LEFT, 5);
-    for (int i = 0; i < 3; ++i) {
-        ucxri_note_window(UCXRI_WINDOW_KIND, 7);
-    }
     ucxri_note_window(UCXRI_WINDOW_LAST, 8); /* of a later library: it is ignored */
     ri_report_worker(n.worker());
     ri_report_row_t row = get();
@@ -197,8 +194,7 @@ TEST_F(test_report, values)
                                  39,
                                  2, /* windows */
                                  96,
-                                 1,
-                                 3};
+                                 1};
     static_assert(RI_REPORT_LIFE_US == sizeof(expected) / sizeof(expected[0]));
     for (size_t i = 0; i < RI_REPORT_LIFE_US; ++i) {
         EXPECT_EQ(expected[i], row.values[i]) << i;
@@ -294,7 +290,6 @@ TEST_F(test_report, windows)
         EXPECT_EQ((whose == UCXRI_WINDOW_TAKEN) ? 4096u : 0u,
                   row.values[RI_REPORT_WINDOWS_BYTES]);
         EXPECT_EQ(whose == UCXRI_WINDOW_LEFT, row.values[RI_REPORT_WINDOWS_LEFT]);
-        EXPECT_EQ(whose == UCXRI_WINDOW_KIND, row.values[RI_REPORT_WINDOWS_KIND]);
     }
 }
 

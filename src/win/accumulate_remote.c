@@ -1,0 +1,272 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is in one piece is asked for in parts that an entry of the mailbox has room for, and in longer
+ * ones by system calls. Of other elements the memory is brought here, changed, and brought back, while
+ * all of its locks are held.
+ */
+#include "accumulate_remote.h"
+#include "accumulate_local.h"
+#include "remote.h"
+#include "stripe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is asked for, beside RI_WINDOW_OPS_KIND and the code of ri_element_code(): the elements as they
+ * were; or to compare and swap one element, without a code. */
+#define REMOTE_FETCH 0x4000u
+#define REMOTE_SWAP  0x2000u
+
+/* The longest element of a predefined type is one of these bytes: two long doubles. */
+#define REMOTE_ELEMENT 32
+
+/* Bytes that are combined at once by system calls: on the stack, or not. */
+#define REMOTE_STACK 512
+#define REMOTE_LONG  65536
+
+/* Copy to the process of a part, or from there, by a system call. */
+static int remote_copy(ri_window_t *window, const ri_window_part_t *part, int is_put,
+                       void *here, uintptr_t there, size_t bytes)
+{
+    const ri_segment_t local  = {(uintptr_t)here, bytes};
+    const ri_segment_t remote = {there, bytes};
+
+    return ri_remote_error(
+            window->ops->copy(part->reach, is_put, &local, 1, &remote, 1, bytes));
+}
+
+/* Combine elements in one piece, with room for them. The locks are held. */
+static int remote_combine_in(ri_window_t *window, const ri_window_part_t *part,
+                             const ri_element_t *element, MPI_Op op, const char *from,
+                             char *result, uintptr_t to, size_t bytes, void *room)
+{
+    int error = MPI_SUCCESS;
+
+    if ((result != NULL) || (op != MPI_REPLACE)) {
+        error = remote_copy(window, part, 0, room, to, bytes);
+    }
+    if ((error == MPI_SUCCESS) && (result != NULL)) {
+        memcpy(result, room, bytes);
+    }
+    if ((error != MPI_SUCCESS) || (op == MPI_NO_OP)) {
+        return error;
+    }
+    error = ri_element_apply(element, op, from, room, bytes / element->size);
+    return (error == MPI_SUCCESS) ? remote_copy(window, part, 1, room, to, bytes) : error;
+}
+
+/* Combine elements in one piece by system calls. */
+static int remote_combine(ri_window_t *window, const ri_window_part_t *part,
+                          const ri_element_t *element, MPI_Op op, const char *from,
+                          char *result, uintptr_t to, size_t bytes)
+{
+    ri_stripes_t stripes = ri_stripes_of(part, to, bytes);
+    _Alignas(16) char room[REMOTE_STACK];
+    void *more = (bytes <= sizeof(room)) ? room : malloc(bytes);
+    int error;
+
+    if (more == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+    ri_stripes_lock(window, part->control, stripes);
+    error = remote_combine_in(window, part, element, op, from, result, to, bytes, more);
+    ri_stripes_unlock(part->control, stripes);
+    if (more != room) {
+        free(more);
+    }
+    return error;
+}
+
+/* Ask the process for it. @return Whether it is done. */
+static int remote_ask(ri_window_t *window, const ri_window_part_t *part, unsigned code,
+                      const char *from, char *result, uintptr_t to, size_t bytes)
+{
+    const ri_mailbox_head_t head = {
+            .kind        = (uint16_t)(RI_WINDOW_OPS_KIND | code |
+                               ((result != NULL) ? REMOTE_FETCH : 0)),
+            .length      = (uint16_t)bytes,
+            .data_length = (uint16_t)((from != NULL) ? bytes : 0),
+            .region      = part->region,
+            .address     = to};
+
+    return window->ops->ask(part->reach, &head, from, result) == RI_WINDOW_DONE;
+}
+
+/* Whole elements, but no more than so many bytes. */
+static size_t remote_part(const ri_element_t *element, size_t bytes, size_t most)
+{
+    return ri_min(bytes, most / element->size * element->size);
+}
+
+/* Elements in one piece. */
+static int remote_run(ri_window_t *window, const ri_window_part_t *part,
+                      const ri_element_t *element, MPI_Op op, const char *from,
+                      char *result, uintptr_t to, size_t bytes)
+{
+    unsigned code = ri_element_code(element, op);
+    int is_asked  = (code != 0) &&
+                   ((bytes <= RI_MAILBOX_DATA) ||
+                    window->ops->pays(part->reach, ri_min(bytes, (size_t)REMOTE_LONG)));
+    int error = MPI_SUCCESS;
+    size_t now;
+
+    from = (op == MPI_NO_OP) ? NULL : from;
+    while ((bytes > 0) && (error == MPI_SUCCESS)) {
+        now      = remote_part(element, bytes, RI_MAILBOX_DATA);
+        is_asked = is_asked && remote_ask(window, part, code, from, result, to, now);
+        if (!is_asked) {
+            now   = remote_part(element, bytes, REMOTE_LONG);
+            error = remote_combine(window, part, element, op, from, result, to, now);
+        }
+        from += (from == NULL) ? 0 : now;
+        result += (result == NULL) ? 0 : now;
+        to += now;
+        bytes -= now;
+    }
+    return error;
+}
+
+/* Elements that are not in one piece. */
+static int remote_image(ri_window_t *window, const ri_window_part_t *part,
+                        const char *from, char *result, const ri_typed_t *target,
+                        MPI_Op op)
+{
+    ri_typed_t here = *target;
+    ri_stripes_t stripes;
+    MPI_Aint lo, hi;
+    char *image;
+    int error;
+
+    ri_datatype_bounds(target->type, target->count, &lo, &hi);
+    image = malloc((size_t)(hi - lo));
+    if (image == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+    here.buffer = image - lo;
+    stripes     = ri_stripes_of(part, (uintptr_t)target->buffer + (uintptr_t)lo,
+                                (size_t)(hi - lo));
+    ri_stripes_lock(window, part->control, stripes);
+    error = ri_remote_load(window, part, target, image);
+    if (error == MPI_SUCCESS) {
+        error = ri_accumulate_local(window, NULL, from, result, &here, op);
+    }
+    if ((error == MPI_SUCCESS) && (op != MPI_NO_OP)) {
+        error = ri_remote_store(window, part, target, image);
+    }
+    ri_stripes_unlock(part->control, stripes);
+    free(image);
+    return error;
+}
+
+int ri_accumulate_remote(ri_window_t *window, const ri_window_part_t *part,
+                         const char *from, char *result, const ri_typed_t *target,
+                         MPI_Op op)
+{
+    const ri_datatype_t *type = target->type;
+
+    if (type->is_contiguous && (type->basic.size == (size_t)type->basic.extent)) {
+        return remote_run(window, part, &type->basic, op, from, result,
+                          (uintptr_t)target->buffer, ri_typed_size(target));
+    }
+    return remote_image(window, part, from, result, target, op);
+}
+
+/* By system calls. The locks are held. */
+static int remote_swap_in(ri_window_t *window, const ri_window_part_t *part, size_t size,
+                          const void *value, const void *compare, void *result,
+                          uintptr_t to)
+{
+    char old[REMOTE_ELEMENT], new[REMOTE_ELEMENT];
+    int error = remote_copy(window, part, 0, old, to, size);
+
+    if (error != MPI_SUCCESS) {
+        return error;
+    }
+    if (!memcmp(old, compare, size)) {
+        memcpy(new, value, size);
+        error = remote_copy(window, part, 1, new, to, size);
+    }
+    memcpy(result, old, size);
+    return error;
+}
+
+int ri_accumulate_remote_swap(ri_window_t *window, const ri_window_part_t *part,
+                              size_t size, const void *value, const void *compare,
+                              void *result, uintptr_t to)
+{
+    char both[2 * REMOTE_ELEMENT];
+    ri_mailbox_head_t head = {.kind        = RI_WINDOW_OPS_KIND | REMOTE_SWAP,
+                              .length      = (uint16_t)size,
+                              .data_length = (uint16_t)(2 * size),
+                              .region      = part->region,
+                              .address     = to};
+    ri_stripes_t stripes;
+    int error;
+
+    if (size > REMOTE_ELEMENT) {
+        return MPI_ERR_TYPE;
+    }
+    memcpy(both, value, size);
+    memcpy(both + size, compare, size);
+    if (window->ops->ask(part->reach, &head, both, result) == RI_WINDOW_DONE) {
+        return MPI_SUCCESS;
+    }
+    stripes = ri_stripes_of(part, to, size);
+    ri_stripes_lock(window, part->control, stripes);
+    error = remote_swap_in(window, part, size, both, both + size, result, to);
+    ri_stripes_unlock(part->control, stripes);
+    return error;
+}
+
+/* The locks are held. @return As ri_mailbox_func_t. */
+static int remote_serve(const ri_mailbox_head_t *head, uint8_t *data, void *memory)
+{
+    uint8_t old[RI_MAILBOX_DATA];
+    unsigned kind = head->kind & ~RI_WINDOW_OPS_KIND;
+    size_t size   = head->length;
+
+    if (kind == REMOTE_SWAP) {
+        if ((size > REMOTE_ELEMENT) || (head->data_length != 2 * size)) {
+            return -1;
+        }
+        memcpy(old, data, 2 * size);
+        ri_accumulate_local_swap(NULL, NULL, size, old, old + size, data, memory);
+        return (int)size;
+    }
+    if ((head->data_length != 0) && (head->data_length != size)) {
+        return -1;
+    }
+    if (kind & REMOTE_FETCH) {
+        memcpy(old, memory, size);
+    }
+    if (!ri_element_apply_code(kind & ~REMOTE_FETCH, data, memory, size)) {
+        return -1;
+    }
+    if (kind & REMOTE_FETCH) {
+        memcpy(data, old, size);
+        return (int)size;
+    }
+    return 0;
+}
+
+int ri_accumulate_serve(void *arg, const ri_mailbox_head_t *head, uint8_t *data)
+{
+    ri_window_t *window          = arg;
+    const ri_window_part_t *part = &window->parts[window->rank];
+    ri_stripes_t stripes;
+    int result;
+
+    if ((head->length == 0) || (head->length > RI_MAILBOX_DATA)) {
+        return -1;
+    }
+    /* Whoever has a lock may wait for this process */
+    stripes = ri_stripes_of(part, head->address, head->length);
+    if (!ri_stripes_trylock(window, part->control, stripes)) {
+        return -1;
+    }
+    result = remote_serve(head, data, (void *)(uintptr_t)head->address);
+    ri_stripes_unlock(part->control, stripes);
+    return result;
+}

@@ -1,0 +1,140 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE
+#include "make_remote.h"
+#include "accumulate_remote.h"
+#include "remote.h"
+
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* What a rank tells all others of its memory. */
+typedef struct make_memory {
+    ri_window_address_t address;
+    uint64_t region; /* 0: something has failed */
+    uint64_t base;
+} make_memory_t;
+
+/* @return Whether system calls read this byte of this process, as they do not memory of an
+ * accelerator. */
+static int make_is_readable(const char *at)
+{
+    char byte;
+    struct iovec local  = {.iov_base = &byte, .iov_len = 1};
+    struct iovec remote = {.iov_base = (void *)at, .iov_len = 1};
+
+    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
+}
+
+const ri_window_ops_t *ri_make_remote_ops(const void *base, MPI_Aint size)
+{
+    const ri_window_ops_t *ops = ri_remote_ops();
+    const char *bytes          = base;
+    ri_window_address_t address;
+
+    if ((ops == NULL) || !ops->self(&address) || (address.mailbox == 0) ||
+        ((size > 0) &&
+         (!make_is_readable(bytes) || !make_is_readable(bytes + (size - 1))))) {
+        return NULL;
+    }
+    return ops;
+}
+
+/* ri_window_server_t.has() of a window of MPI_Win_create(). */
+static int make_has(void *arg, uint64_t address, size_t length)
+{
+    const ri_window_t *window    = arg;
+    const ri_window_part_t *part = &window->parts[window->rank];
+    uint64_t base                = (uintptr_t)part->base;
+    size_t size                  = (size_t)part->size;
+
+    return (address >= base) && (length <= size) && (address - base <= size - length);
+}
+
+/* The same of a dynamic one. */
+static int make_has_attached(void *arg, uint64_t address, size_t length)
+{
+    ri_window_t *window = arg;
+
+    return ri_attached_has(&window->attached, address, length);
+}
+
+/* @return Whether all ranks say so. */
+static int make_all(int is_ok, MPI_Comm comm)
+{
+    int are_ok;
+
+    return (PMPI_Allreduce(&is_ok, &are_ok, 1, MPI_INT, MPI_LAND, comm) == MPI_SUCCESS) &&
+           are_ok;
+}
+
+/* @return Whether this rank has a way to all others. */
+static int make_connect(ri_window_t *window, const make_memory_t *memories)
+{
+    ri_window_part_t *part;
+    int i;
+
+    for (i = 0; i < window->size; ++i) {
+        part = &window->parts[i];
+        if (i == window->rank) {
+            continue;
+        }
+        part->base   = (char *)(uintptr_t)memories[i].base;
+        part->region = memories[i].region;
+        part->reach  = (memories[i].region == 0) ?
+                               NULL :
+                               window->ops->connect(&memories[i].address);
+        if (part->reach == NULL) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int ri_make_remote(ri_window_t *window, const ri_window_ops_t *ops, MPI_Comm comm,
+                   void *base)
+{
+    ri_window_part_t *own     = &window->parts[window->rank];
+    int is_dynamic            = (window->flavor == MPI_WIN_FLAVOR_DYNAMIC);
+    make_memory_t *memories   = calloc((size_t)window->size, sizeof(*memories));
+    make_memory_t mine        = {.base = (uintptr_t)base};
+    ri_window_server_t server = {.has   = is_dynamic ? make_has_attached : make_has,
+                                 .apply = ri_accumulate_serve,
+                                 .arg   = window};
+    int is_ok;
+
+    ri_attached_init(&window->attached);
+    window->ops = ops;
+    own->base   = base;
+    if ((memories != NULL) && ops->self(&mine.address)) {
+        mine.region = own->region = ops->open(&server);
+    }
+    is_ok = make_all(mine.region != 0, comm) &&
+            (PMPI_Allgather(&mine, (int)sizeof(mine), MPI_BYTE, memories,
+                            (int)sizeof(mine), MPI_BYTE, comm) == MPI_SUCCESS);
+    is_ok = make_all(is_ok && make_connect(window, memories), comm);
+    free(memories);
+    return is_ok;
+}
+
+void ri_make_remote_end(ri_window_t *window)
+{
+    ri_window_part_t *own = &window->parts[window->rank];
+    int i;
+
+    if (window->ops == NULL) {
+        return;
+    }
+    if (own->region != 0) {
+        window->ops->close(own->region);
+    }
+    for (i = 0; i < window->size; ++i) {
+        if (window->parts[i].reach != NULL) {
+            window->ops->disconnect(window->parts[i].reach);
+        }
+    }
+    ri_attached_end(&window->attached);
+}

@@ -1,0 +1,28 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How the ranks of a window come to memory that only its own process has mapped.
+ */
+#ifndef RI_WIN_MAKE_REMOTE_H
+#define RI_WIN_MAKE_REMOTE_H
+
+#include "window.h"
+
+/* The most ranks of such a window: a mailbox has a slot for each other process. */
+#define RI_MAKE_REMOTE_RANKS RI_MAILBOX_SLOTS
+
+/** @return What libucxri.so can do for such a window, with memory of this rank at @a base; NULL:
+ * others cannot reach that. */
+const ri_window_ops_t *ri_make_remote_ops(const void *base, MPI_Aint size);
+
+/** Connect all ranks of a window with the memory of each other. Collective. The window has all but
+ * that and a handle. @return Whether all are connected, the same on all ranks. */
+int ri_make_remote(ri_window_t *window, const ri_window_ops_t *ops, MPI_Comm comm,
+                   void *base);
+
+/** End what ri_make_remote() has made, also if it has failed. Nobody uses the memory of this rank any
+ * more when it returns. */
+void ri_make_remote_end(ri_window_t *window);
+
+#endif
