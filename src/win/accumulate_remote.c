@@ -3,21 +3,26 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * What is in one piece is asked for in parts that an entry of the mailbox has room for, and in longer
- * ones by system calls. Of other elements the memory is brought here, changed, and brought back, while
- * all of its locks are held.
+ * ones by system calls. Pieces go together, many at a time, in both ways. Of elements with gaps the
+ * memory is brought here, changed, and brought back, while all of its locks are held.
  */
 #include "accumulate_remote.h"
 #include "accumulate_local.h"
+#include "pieces.h"
 #include "remote.h"
 #include "stripe.h"
+#include "walk.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* What is asked for, beside RI_WINDOW_OPS_KIND and the code of ri_element_code(): the elements as they
  * were; or to compare and swap one element, without a code. */
-#define REMOTE_FETCH 0x4000u
+#define REMOTE_FETCH RI_PIECES_FETCH
 #define REMOTE_SWAP  0x2000u
+
+/* An operation is a system call to read, and one to write. */
+#define REMOTE_CALLS 2
 
 /* The longest element of a predefined type is one of these bytes: two long doubles. */
 #define REMOTE_ELEMENT 32
@@ -91,7 +96,8 @@ static int remote_ask(ri_window_t *window, const ri_window_part_t *part, unsigne
             .region      = part->region,
             .address     = to};
 
-    return window->ops->ask(part->reach, &head, from, result) == RI_WINDOW_DONE;
+    return window->ops->ask(part->reach, &head, from, result, REMOTE_CALLS) ==
+           RI_WINDOW_DONE;
 }
 
 /* Whole elements, but no more than so many bytes. */
@@ -108,7 +114,8 @@ static int remote_run(ri_window_t *window, const ri_window_part_t *part,
     unsigned code = ri_element_code(element, op);
     int is_asked  = (code != 0) &&
                    ((bytes <= RI_MAILBOX_DATA) ||
-                    window->ops->pays(part->reach, ri_min(bytes, (size_t)REMOTE_LONG)));
+                    window->ops->pays(part->reach, ri_min(bytes, (size_t)REMOTE_LONG),
+                                      REMOTE_CALLS));
     int error = MPI_SUCCESS;
     size_t now;
 
@@ -128,25 +135,117 @@ static int remote_run(ri_window_t *window, const ri_window_part_t *part,
     return error;
 }
 
-/* Elements that are not in one piece. */
+/* Copy pieces to packed bytes, or back. */
+static int remote_copy_pieces(ri_window_t *window, const ri_window_part_t *part,
+                              int is_put, const ri_segment_t *pieces, size_t count,
+                              char *packed, size_t bytes)
+{
+    const ri_segment_t local = {(uintptr_t)packed, bytes};
+
+    return ri_remote_error(
+            window->ops->copy(part->reach, is_put, &local, 1, pieces, count, bytes));
+}
+
+/* Combine pieces by system calls, with room for them. The locks are held. */
+static int remote_combine_pieces_in(ri_window_t *window, const ri_window_part_t *part,
+                                    const ri_element_t *element, MPI_Op op,
+                                    const char *from, char *result,
+                                    const ri_segment_t *pieces, size_t count,
+                                    size_t bytes, char *room)
+{
+    int error = remote_copy_pieces(window, part, 0, pieces, count, room, bytes);
+
+    if (error != MPI_SUCCESS) {
+        return error;
+    }
+    if (result != NULL) {
+        memcpy(result, room, bytes);
+    }
+    if (op == MPI_NO_OP) {
+        return MPI_SUCCESS;
+    }
+    error = ri_element_apply(element, op, from, room, bytes / element->size);
+    return (error == MPI_SUCCESS) ?
+                   remote_copy_pieces(window, part, 1, pieces, count, room, bytes) :
+                   error;
+}
+
+/* Combine pieces by system calls. */
+static int remote_combine_pieces(ri_window_t *window, const ri_window_part_t *part,
+                                 const ri_element_t *element, MPI_Op op, const char *from,
+                                 char *result, const ri_segment_t *pieces, size_t count,
+                                 size_t bytes)
+{
+    char *room           = malloc(bytes);
+    ri_stripes_t stripes = 0;
+    size_t i;
+    int error;
+
+    if (room == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+    for (i = 0; i < count; ++i) {
+        stripes |= ri_stripes_of(part, pieces[i].address, pieces[i].length);
+    }
+    ri_stripes_lock(window, part->control, stripes);
+    error = remote_combine_pieces_in(window, part, element, op, from, result, pieces,
+                                     count, bytes, room);
+    ri_stripes_unlock(part->control, stripes);
+    free(room);
+    return error;
+}
+
+/* Elements without gaps, in pieces that a layout tells. */
+static int remote_pieces(ri_window_t *window, const ri_window_part_t *part,
+                         const char *from, char *result, const ri_typed_t *target,
+                         MPI_Op op)
+{
+    const ri_element_t *element = &target->type->basic;
+    size_t size                 = ri_typed_size(target);
+    unsigned code               = ri_element_code(element, op);
+    int are_short = (code != 0) && (size <= RI_PIECES_SHORT * ri_walk_count(target));
+    ri_segment_t pieces[RI_WALK_PIECES];
+    size_t count, length, done, at;
+    ri_walk_t walk;
+    int error = ri_walk_begin(&walk, target, size);
+
+    from = (op == MPI_NO_OP) ? NULL : from;
+    while ((error == MPI_SUCCESS) &&
+           ((count = ri_walk_next(&walk, pieces, &length)) > 0)) {
+        for (at = 0; (at < count) && (error == MPI_SUCCESS); at += done) {
+            done   = are_short ? ri_pieces_ask(window, part, code | RI_PIECES_LOCK, from,
+                                               result, pieces + at, count - at) :
+                                 0;
+            length = ri_walk_bytes(pieces + at, (done > 0) ? done : count - at);
+            if (done == 0) {
+                done  = count - at;
+                error = remote_combine_pieces(window, part, element, op, from, result,
+                                              pieces + at, done, length);
+            }
+            from += (from == NULL) ? 0 : length;
+            result += (result == NULL) ? 0 : length;
+        }
+    }
+    ri_walk_end(&walk);
+    return error;
+}
+
+/* Elements with gaps, or of a type that the MPI alone understands. */
 static int remote_image(ri_window_t *window, const ri_window_part_t *part,
                         const char *from, char *result, const ri_typed_t *target,
                         MPI_Op op)
 {
-    ri_typed_t here = *target;
+    size_t span = ri_walk_span(target);
+    char *image = malloc(span);
     ri_stripes_t stripes;
-    MPI_Aint lo, hi;
-    char *image;
+    ri_typed_t here;
     int error;
 
-    ri_datatype_bounds(target->type, target->count, &lo, &hi);
-    image = malloc((size_t)(hi - lo));
     if (image == NULL) {
         return MPI_ERR_NO_MEM;
     }
-    here.buffer = image - lo;
-    stripes     = ri_stripes_of(part, (uintptr_t)target->buffer + (uintptr_t)lo,
-                                (size_t)(hi - lo));
+    here    = ri_walk_image(target, image);
+    stripes = ri_stripes_of(part, (uintptr_t)ri_walk_first(target), span);
     ri_stripes_lock(window, part->control, stripes);
     error = ri_remote_load(window, part, target, image);
     if (error == MPI_SUCCESS) {
@@ -169,6 +268,9 @@ int ri_accumulate_remote(ri_window_t *window, const ri_window_part_t *part,
     if (type->is_contiguous && (type->basic.size == (size_t)type->basic.extent)) {
         return remote_run(window, part, &type->basic, op, from, result,
                           (uintptr_t)target->buffer, ri_typed_size(target));
+    }
+    if ((type->layout != NULL) && (type->basic.size == (size_t)type->basic.extent)) {
+        return remote_pieces(window, part, from, result, target, op);
     }
     return remote_image(window, part, from, result, target, op);
 }
@@ -210,7 +312,8 @@ int ri_accumulate_remote_swap(ri_window_t *window, const ri_window_part_t *part,
     }
     memcpy(both, value, size);
     memcpy(both + size, compare, size);
-    if (window->ops->ask(part->reach, &head, both, result) == RI_WINDOW_DONE) {
+    if (window->ops->ask(part->reach, &head, both, result, REMOTE_CALLS) ==
+        RI_WINDOW_DONE) {
         return MPI_SUCCESS;
     }
     stripes = ri_stripes_of(part, to, size);
@@ -258,7 +361,11 @@ int ri_accumulate_serve(void *arg, const ri_mailbox_head_t *head, uint8_t *data)
     ri_stripes_t stripes;
     int result;
 
-    if ((head->length == 0) || (head->length > RI_MAILBOX_DATA)) {
+    if (head->kind & RI_PIECES_KIND) {
+        return ri_pieces_serve(window, head, data);
+    }
+    if ((head->length == 0) || (head->length > RI_MAILBOX_DATA) ||
+        !ri_window_has(window, head->address, head->length)) {
         return -1;
     }
     /* Whoever has a lock may wait for this process */

@@ -368,27 +368,51 @@ unsigned ri_element_code(const ri_element_t *element, MPI_Op op)
     return ((unsigned)which << CODE_ELEMENT_BITS) | (unsigned)kind;
 }
 
-int ri_element_apply_code(unsigned code, const void *from, void *to, size_t bytes)
-{
-    unsigned kind = code & ((1u << CODE_ELEMENT_BITS) - 1);
-    unsigned op   = code >> CODE_ELEMENT_BITS;
-    size_t size   = 0;
+_Static_assert(((OP_LOCATION << CODE_ELEMENT_BITS) | ((1u << CODE_ELEMENT_BITS) - 1)) <=
+                       RI_ELEMENT_CODE_MASK,
+               "room for all operations");
 
-    switch (kind) {
+static ri_element_kind_t code_kind(unsigned code)
+{
+    return (ri_element_kind_t)(code & ((1u << CODE_ELEMENT_BITS) - 1));
+}
+
+static op_kind_t code_op(unsigned code)
+{
+    return (op_kind_t)((code & RI_ELEMENT_CODE_MASK) >> CODE_ELEMENT_BITS);
+}
+
+/* @return The size of elements that are done here; 0: others. */
+static size_t code_size(unsigned code)
+{
+    switch (code_kind(code)) {
     case RI_ELEMENT_BYTE:
-        size = 1;
-        break;
+        return 1;
 #define ELEMENT_SIZE(_name, _type) \
     case RI_ELEMENT_##_name: \
-        size = sizeof(_type); \
-        break;
+        return sizeof(_type);
         RI_ELEMENT_NUMBERS(ELEMENT_SIZE)
     default:
-        break;
-    }
-    if ((size == 0) || (bytes % size != 0) || (op == OP_NONE) || (op >= OP_LOGICAL)) {
         return 0;
     }
-    return element_loop((ri_element_kind_t)kind, (op_kind_t)op, from, to, bytes / size,
+}
+
+int ri_element_code_fits(unsigned code, size_t bytes)
+{
+    size_t size = code_size(code);
+
+    return (size > 0) && (bytes % size == 0) && (code_op(code) > OP_NONE) &&
+           (code_op(code) < OP_LOGICAL);
+}
+
+int ri_element_code_has_no_data(unsigned code)
+{
+    return code_op(code) == OP_NO_OP;
+}
+
+int ri_element_apply_code(unsigned code, const void *from, void *to, size_t bytes)
+{
+    return ri_element_code_fits(code, bytes) &&
+           element_loop(code_kind(code), code_op(code), from, to, bytes / code_size(code),
                         bytes);
 }

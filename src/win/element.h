@@ -56,8 +56,18 @@ int ri_element_apply(const ri_element_t *element, MPI_Op op, const void *from, v
  * processes with this library; 0: others are done by the MPI. */
 unsigned ri_element_code(const ri_element_t *element, MPI_Op op);
 
+/* The bits of such a number. */
+#define RI_ELEMENT_CODE_MASK 0x3ffu
+
+/** @return Whether @a bytes are whole elements of a number, which may be any one, of an operation that
+ * is done here. */
+int ri_element_code_fits(unsigned code, size_t bytes);
+
+/** @return Whether the operation of a number does without data of the origin. */
+int ri_element_code_has_no_data(unsigned code);
+
 /** ri_element_apply() by such a number, which may be any number. It calls nothing of MPI. @return
- * Whether it is done: the number is a right one, and @a bytes are whole elements. */
+ * Whether it is done, as ri_element_code_fits(). */
 int ri_element_apply_code(unsigned code, const void *from, void *to, size_t bytes);
 
 #endif

@@ -43,25 +43,6 @@ const ri_window_ops_t *ri_make_remote_ops(const void *base, MPI_Aint size)
     return ops;
 }
 
-/* ri_window_server_t.has() of a window of MPI_Win_create(). */
-static int make_has(void *arg, uint64_t address, size_t length)
-{
-    const ri_window_t *window    = arg;
-    const ri_window_part_t *part = &window->parts[window->rank];
-    uint64_t base                = (uintptr_t)part->base;
-    size_t size                  = (size_t)part->size;
-
-    return (address >= base) && (length <= size) && (address - base <= size - length);
-}
-
-/* The same of a dynamic one. */
-static int make_has_attached(void *arg, uint64_t address, size_t length)
-{
-    ri_window_t *window = arg;
-
-    return ri_attached_has(&window->attached, address, length);
-}
-
 /* @return Whether all ranks say so. */
 static int make_all(int is_ok, MPI_Comm comm)
 {
@@ -98,12 +79,10 @@ int ri_make_remote(ri_window_t *window, const ri_window_ops_t *ops, MPI_Comm com
                    void *base)
 {
     ri_window_part_t *own     = &window->parts[window->rank];
-    int is_dynamic            = (window->flavor == MPI_WIN_FLAVOR_DYNAMIC);
     make_memory_t *memories   = calloc((size_t)window->size, sizeof(*memories));
     make_memory_t mine        = {.base = (uintptr_t)base};
-    ri_window_server_t server = {.has   = is_dynamic ? make_has_attached : make_has,
-                                 .apply = ri_accumulate_serve,
-                                 .arg   = window};
+    ri_window_server_t server = {
+            .has = ri_window_has, .apply = ri_accumulate_serve, .arg = window};
     int is_ok;
 
     ri_attached_init(&window->attached);

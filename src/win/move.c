@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A layout that is known is copied by this library. Two of them go by way of a piece of memory that
- * stays in the cache. Of a type that is not understood the MPI makes packed bytes.
+ * A layout that is known is copied by this library. Two of them are copied run by run, or, if the runs
+ * are short and differ, by way of a piece of memory that stays in the cache. Of a type that is not understood the
+ * MPI makes packed bytes.
  */
 #include "move.h"
 #include "../ucp/dt/layout_copy.h"
@@ -14,6 +15,10 @@
 
 /* The memory between two layouts. */
 #define MOVE_PIECE 16384
+
+/* Runs that are looked for at once, and the bytes of a long one. */
+#define MOVE_RUNS 64
+#define MOVE_LONG 512
 
 /* One load and one store: others may look at the value all the time */
 #define MOVE_VALUE(_type) \
@@ -100,7 +105,7 @@ int ri_move_unpack(const void *packed, const ri_typed_t *to)
     return move_unpack_mpi(packed, to);
 }
 
-/* Both have a layout. */
+/* By way of a piece of memory. */
 static void move_pieces(const ri_typed_t *from, const ri_typed_t *to, size_t size)
 {
     char piece[MOVE_PIECE];
@@ -111,6 +116,81 @@ static void move_pieces(const ri_typed_t *from, const ri_typed_t *to, size_t siz
         ri_layout_pack(from->type->layout, from->buffer, (size_t)from->count, at, piece,
                        now);
         ri_layout_unpack(to->type->layout, to->buffer, (size_t)to->count, at, piece, now);
+    }
+}
+
+/* The runs of one side of a copy, one after the other. */
+typedef struct move_walk {
+    const ri_typed_t *typed;
+    size_t size; /* bytes of data that are copied */
+    size_t at;   /* of the data: where the runs that are not known yet begin */
+    ri_segment_t runs[MOVE_RUNS];
+    size_t count; /* known runs */
+    size_t next;  /* the run that the copy is at */
+} move_walk_t;
+
+/* @return The rest of the run that the copy is at. There is data left. */
+static ri_inline ri_segment_t *move_walk_run(move_walk_t *walk)
+{
+    size_t length;
+
+    if (walk->next == walk->count) {
+        length      = walk->size - walk->at;
+        walk->count = ri_layout_segments(walk->typed->type->layout, walk->typed->buffer,
+                                         (size_t)walk->typed->count, walk->at, &length,
+                                         walk->runs, MOVE_RUNS);
+        walk->at += length;
+        walk->next = 0;
+    }
+    return &walk->runs[walk->next];
+}
+
+/* So many bytes of the run are copied. */
+static ri_inline void move_walk_pass(move_walk_t *walk, ri_segment_t *run, size_t length)
+{
+    run->address += length;
+    run->length -= length;
+    walk->next += (run->length == 0);
+}
+
+/* The runs of both are long. */
+static void move_runs(const ri_typed_t *from, const ri_typed_t *to, size_t size)
+{
+    move_walk_t in  = {.typed = from, .size = size};
+    move_walk_t out = {.typed = to, .size = size};
+    ri_segment_t *source, *dest;
+    size_t now;
+
+    for (; size > 0; size -= now) {
+        source = move_walk_run(&in);
+        dest   = move_walk_run(&out);
+        now    = ri_min(source->length, dest->length);
+        memcpy((void *)(uintptr_t)dest->address, (const void *)(uintptr_t)source->address,
+               now);
+        move_walk_pass(&in, source, now);
+        move_walk_pass(&out, dest, now);
+    }
+}
+
+/* @return Whether the runs of a layout are long on the average. */
+static int move_has_long_runs(const ri_layout_t *layout)
+{
+    return layout->size >= layout->stats.runs * MOVE_LONG;
+}
+
+/* Both have a layout. */
+static void move_layouts(const ri_typed_t *from, const ri_typed_t *to, size_t size)
+{
+    const ri_layout_t *in = from->type->layout, *out = to->type->layout;
+
+    if (ri_layout_copy_loops(in, from->buffer, (size_t)from->count, out, to->buffer,
+                             (size_t)to->count, size)) {
+        return;
+    }
+    if (move_has_long_runs(in) && move_has_long_runs(out)) {
+        move_runs(from, to, size);
+    } else {
+        move_pieces(from, to, size);
     }
 }
 
@@ -157,7 +237,7 @@ int ri_move(const ri_typed_t *from, const ri_typed_t *to)
         ri_layout_pack(in->layout, from->buffer, (size_t)from->count, 0, to->buffer,
                        size);
     } else if ((in->layout != NULL) && (out->layout != NULL)) {
-        move_pieces(from, to, size);
+        move_layouts(from, to, size);
     } else {
         return move_packed(from, to, size);
     }

@@ -6,15 +6,17 @@
  * of its type; or, if that is not understood, by having the MPI unpack ones to where there were zeros.
  */
 #include "remote.h"
-#include "../ucp/dt/layout_copy.h"
+#include "element.h"
+#include "pieces.h"
+#include "walk.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Pieces of memory in one system call. */
-#define REMOTE_PIECES 256
+/* A system call copies so many bytes while it goes to the next piece, or less. */
+#define REMOTE_GAP 1024
 
 /* Packed data of so many bytes is on the stack. */
 #define REMOTE_STACK 1024
@@ -40,136 +42,17 @@ int ri_remote_error(ri_window_fate_t fate)
     }
 }
 
-/* A walk along the pieces of a buffer of another process. */
-typedef struct remote_walk {
-    const ri_typed_t *there;
-    size_t size; /* bytes of data; by the mask: of the memory that they lie in */
-    size_t at;   /* so many of them are behind */
-    char *mask; /* a byte for each of that memory: 0 in gaps; NULL: the type has a layout */
-    char *first; /* where that memory begins */
-} remote_walk_t;
-
-/* The first byte that data lies in. */
-static char *remote_first(const ri_typed_t *typed)
-{
-    MPI_Aint lo, hi;
-
-    ri_datatype_bounds(typed->type, typed->count, &lo, &hi);
-    return (char *)typed->buffer + lo;
-}
-
-/* How many bytes data lies in, with its gaps. */
-static size_t remote_span(const ri_typed_t *typed)
-{
-    MPI_Aint lo, hi;
-
-    return ri_datatype_bounds(typed->type, typed->count, &lo, &hi) ? (size_t)(hi - lo) :
-                                                                     0;
-}
-
-/* The same buffer, with its memory from @a image on. */
-static ri_typed_t remote_image(const ri_typed_t *typed, char *image)
-{
-    ri_typed_t here = *typed;
-
-    here.buffer = image + ((char *)typed->buffer - remote_first(typed));
-    return here;
-}
-
-/* @return A mask for memory of which the MPI alone knows where the data is, or NULL. */
-static char *remote_mask(const ri_typed_t *there)
-{
-    size_t size = ri_typed_size(there);
-    char *mask  = calloc(1, remote_span(there));
-    char *ones  = malloc(size);
-    ri_typed_t here;
-    int error = MPI_ERR_NO_MEM;
-
-    if ((mask != NULL) && (ones != NULL)) {
-        memset(ones, 0xff, size);
-        here  = remote_image(there, mask);
-        error = ri_move_unpack(ones, &here);
-    }
-    free(ones);
-    if (error != MPI_SUCCESS) {
-        free(mask);
-        mask = NULL;
-    }
-    return mask;
-}
-
-/* Begin a walk over @a size bytes of data. @return An MPI error class. */
-static int remote_walk_begin(remote_walk_t *walk, const ri_typed_t *there, size_t size)
-{
-    *walk = (remote_walk_t){.there = there, .size = size, .first = remote_first(there)};
-    if (there->type->is_contiguous || (there->type->layout != NULL)) {
-        return MPI_SUCCESS;
-    }
-    walk->size = remote_span(there);
-    walk->mask = remote_mask(there);
-    return (walk->mask != NULL) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-}
-
-static size_t remote_walk_mask(remote_walk_t *walk, ri_segment_t *pieces, size_t *length)
-{
-    size_t count = 0, from;
-
-    *length = 0;
-    while ((walk->at < walk->size) && (count < REMOTE_PIECES)) {
-        if (walk->mask[walk->at] == 0) {
-            ++walk->at;
-            continue;
-        }
-        for (from = walk->at; (walk->at < walk->size) && (walk->mask[walk->at] != 0);
-             ++walk->at) {}
-        pieces[count++] = (ri_segment_t){(uintptr_t)walk->first + from, walk->at - from};
-        *length += walk->at - from;
-    }
-    return count;
-}
-
-/* The next pieces, and how many bytes they are together. @return Their number; 0: there are none any
- * more. */
-static size_t remote_walk_next(remote_walk_t *walk, ri_segment_t *pieces, size_t *length)
-{
-    const ri_typed_t *there = walk->there;
-    size_t count;
-
-    if (walk->mask != NULL) {
-        return remote_walk_mask(walk, pieces, length);
-    }
-    *length = walk->size - walk->at;
-    if (*length == 0) {
-        return 0;
-    }
-    if (there->type->is_contiguous) {
-        pieces[0] = (ri_segment_t){(uintptr_t)there->buffer, *length};
-        count     = 1;
-    } else {
-        count = ri_layout_segments(there->type->layout, there->buffer,
-                                   (size_t)there->count, walk->at, length, pieces,
-                                   REMOTE_PIECES);
-    }
-    walk->at += *length;
-    return count;
-}
-
-static void remote_walk_end(remote_walk_t *walk)
-{
-    free(walk->mask);
-}
-
 /* Copy data between a buffer of another process and an image of its memory. */
 static int remote_copy_image(ri_window_t *window, const ri_window_part_t *part,
                              int is_put, const ri_typed_t *there, char *image)
 {
-    ri_segment_t remote[REMOTE_PIECES], local[REMOTE_PIECES];
+    ri_segment_t remote[RI_WALK_PIECES], local[RI_WALK_PIECES];
     size_t count, length, i;
-    remote_walk_t walk;
-    int error = remote_walk_begin(&walk, there, ri_typed_size(there));
+    ri_walk_t walk;
+    int error = ri_walk_begin(&walk, there, ri_typed_size(there));
 
     while ((error == MPI_SUCCESS) &&
-           ((count = remote_walk_next(&walk, remote, &length)) > 0)) {
+           ((count = ri_walk_next(&walk, remote, &length)) > 0)) {
         for (i = 0; i < count; ++i) {
             local[i] = (ri_segment_t){(uintptr_t)image +
                                               (remote[i].address - (uintptr_t)walk.first),
@@ -178,7 +61,7 @@ static int remote_copy_image(ri_window_t *window, const ri_window_part_t *part,
         error = ri_remote_error(window->ops->copy(part->reach, is_put, local, count,
                                                   remote, count, length));
     }
-    remote_walk_end(&walk);
+    ri_walk_end(&walk);
     return error;
 }
 
@@ -199,34 +82,76 @@ static int remote_copy_packed(ri_window_t *window, const ri_window_part_t *part,
                               int is_put, const ri_typed_t *there, char *packed,
                               size_t size)
 {
-    ri_segment_t remote[REMOTE_PIECES], local;
-    size_t count, length;
-    remote_walk_t walk;
-    int error = remote_walk_begin(&walk, there, size);
+    const ri_element_t byte = {.kind = RI_ELEMENT_BYTE, .size = 1, .extent = 1};
+    unsigned code           = ri_element_code(&byte, is_put ? MPI_REPLACE : MPI_NO_OP);
+    int are_short           = (size <= RI_PIECES_SHORT * ri_walk_count(there));
+    ri_segment_t pieces[RI_WALK_PIECES], local;
+    size_t count, length, done, at;
+    ri_walk_t walk;
+    int error = ri_walk_begin(&walk, there, size);
 
     while ((error == MPI_SUCCESS) &&
-           ((count = remote_walk_next(&walk, remote, &length)) > 0)) {
-        local = (ri_segment_t){(uintptr_t)packed, length};
-        packed += length;
-        error = ri_remote_error(
-                window->ops->copy(part->reach, is_put, &local, 1, remote, count, length));
+           ((count = ri_walk_next(&walk, pieces, &length)) > 0)) {
+        done = (size_t)are_short;
+        for (at = 0; (done > 0) && (at < count); at += done) {
+            done = ri_pieces_ask(window, part, code, is_put ? packed : NULL,
+                                 is_put ? NULL : packed, pieces + at, count - at);
+            packed += ri_walk_bytes(pieces + at, done);
+            length -= ri_walk_bytes(pieces + at, done);
+        }
+        if (at < count) {
+            local = (ri_segment_t){(uintptr_t)packed, length};
+            error = ri_remote_error(window->ops->copy(part->reach, is_put, &local, 1,
+                                                      pieces + at, count - at, length));
+            packed += length;
+        }
     }
-    remote_walk_end(&walk);
+    ri_walk_end(&walk);
     return error;
+}
+
+/* Get data with short gaps: all of the memory that it lies in. */
+static int remote_get_span(ri_window_t *window, const ri_window_part_t *part,
+                           const ri_typed_t *from, const ri_typed_t *to)
+{
+    size_t span         = ri_walk_span(from);
+    char *image         = malloc(span);
+    ri_segment_t local  = {(uintptr_t)image, span};
+    ri_segment_t remote = {(uintptr_t)ri_walk_first(from), span};
+    ri_typed_t here;
+    int error = MPI_ERR_NO_MEM;
+
+    if (image != NULL) {
+        error = ri_remote_error(
+                window->ops->copy(part->reach, 0, &local, 1, &remote, 1, span));
+    }
+    if (error == MPI_SUCCESS) {
+        here  = ri_walk_image(from, image);
+        error = ri_move(&here, to);
+    }
+    free(image);
+    return error;
+}
+
+/* @return Whether to get the gaps, too, takes less time than to leave them out. */
+static int remote_has_short_gaps(const ri_typed_t *typed)
+{
+    return !typed->type->is_contiguous &&
+           (ri_walk_span(typed) <= REMOTE_GAP * ri_walk_count(typed));
 }
 
 /* A type that the MPI alone understands. What is not put stays as it is. */
 static int remote_put_image(ri_window_t *window, const ri_window_part_t *part,
                             const ri_typed_t *from, const ri_typed_t *to)
 {
-    char *image = malloc(remote_span(to));
+    char *image = malloc(ri_walk_span(to));
     ri_typed_t here;
     int error = MPI_SUCCESS;
 
     if (image == NULL) {
         return MPI_ERR_NO_MEM;
     }
-    here = remote_image(to, image);
+    here = ri_walk_image(to, image);
     if (ri_typed_size(from) < ri_typed_size(to)) {
         error = ri_remote_load(window, part, to, image);
     }
@@ -239,7 +164,7 @@ static int remote_put_image(ri_window_t *window, const ri_window_part_t *part,
 static int remote_get_image(ri_window_t *window, const ri_window_part_t *part,
                             const ri_typed_t *from, const ri_typed_t *to)
 {
-    char *image = malloc(remote_span(from));
+    char *image = malloc(ri_walk_span(from));
     ri_typed_t here;
     int error;
 
@@ -248,7 +173,7 @@ static int remote_get_image(ri_window_t *window, const ri_window_part_t *part,
     }
     error = ri_remote_load(window, part, from, image);
     if (error == MPI_SUCCESS) {
-        here  = remote_image(from, image);
+        here  = ri_walk_image(from, image);
         error = ri_move(&here, to);
     }
     free(image);
@@ -285,12 +210,6 @@ static int remote_get_packed(ri_window_t *window, int rank, const ri_typed_t *fr
                                             (uintptr_t)from->buffer, packed, size));
 }
 
-/* @return Whether nothing but the MPI knows where the data of a type is. */
-static int remote_is_unknown(const ri_datatype_t *type)
-{
-    return !type->is_contiguous && (type->layout == NULL);
-}
-
 int ri_remote_put(ri_window_t *window, int rank, const ri_typed_t *from,
                   const ri_typed_t *to)
 {
@@ -305,7 +224,7 @@ int ri_remote_put(ri_window_t *window, int rank, const ri_typed_t *from,
     if (size == 0) {
         return MPI_SUCCESS;
     }
-    if (ri_unlikely(remote_is_unknown(to->type))) {
+    if (ri_unlikely(ri_walk_is_blind(to->type))) {
         return remote_put_image(window, &window->parts[rank], from, to);
     }
     if (from->type->is_contiguous) {
@@ -348,7 +267,11 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
     if (size == 0) {
         return MPI_SUCCESS;
     }
-    if (ri_unlikely(remote_is_unknown(from->type))) {
+    if (remote_has_short_gaps(from) &&
+        (remote_get_span(window, &window->parts[rank], from, to) == MPI_SUCCESS)) {
+        return MPI_SUCCESS;
+    }
+    if (ri_unlikely(ri_walk_is_blind(from->type))) {
         return remote_get_image(window, &window->parts[rank], from, to);
     }
     if (to->type->is_contiguous) {

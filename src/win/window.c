@@ -84,6 +84,19 @@ void ri_window_remove(ri_window_t *window)
     pthread_mutex_unlock(&windows_lock);
 }
 
+int ri_window_has(void *arg, uint64_t address, size_t length)
+{
+    ri_window_t *window          = arg;
+    const ri_window_part_t *part = &window->parts[window->rank];
+    uint64_t base                = (uintptr_t)part->base;
+    size_t size                  = (size_t)part->size;
+
+    if (window->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
+        return ri_attached_has(&window->attached, address, length);
+    }
+    return (address >= base) && (length <= size) && (address - base <= size - length);
+}
+
 int ri_window_error(const ri_window_t *window, int error)
 {
     PMPI_Win_call_errhandler(window->handle, error);

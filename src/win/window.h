@@ -137,6 +137,10 @@ int ri_window_wait_word(ri_window_t *window, _Atomic(uint32_t) *word, uint32_t v
  * error class. */
 int ri_window_barrier(ri_window_t *window);
 
+/** @return Whether all of the bytes, at least one, are memory of this rank that others may use: wire
+ * input. @a arg is the window. Any thread may call it. */
+int ri_window_has(void *arg, uint64_t address, size_t length);
+
 /** Report an error by the error handler of a window. @return @a error. */
 int ri_window_error(const ri_window_t *window, int error);
 

@@ -7,6 +7,7 @@
  */
 #include "win/accumulate_remote.h"
 #include "win/attached.h"
+#include "win/pieces.h"
 #include "win/stripe.h"
 
 #include <stdio.h>
@@ -112,6 +113,11 @@ static void check_wrong(void)
             (ask(SWAP, 0, 8, 8, data) == -1) && (ask(SWAP, 0, 64, 128, data) == -1) &&
             (ask(0, 0, 8, 8, data) == -1) && (ask(FETCH, 0, 8, 8, data) == -1);
     result(is_ok, "wrong lengths, no operation");
+    is_ok = (ask(sum, SIZE, 8, 8, data) == -1) &&
+            (ask(sum, SIZE - 4, 8, 8, data) == -1) &&
+            (ask(sum, (size_t)-8, 8, 8, data) == -1) &&
+            (ask(SWAP, SIZE, 8, 16, data) == -1);
+    result(is_ok, "memory that is not in the window");
     result(code_of(MPI_MAXLOC) == 0, "an operation that the MPI has to do");
 }
 
@@ -163,6 +169,111 @@ static void check_any(void)
     result(is_ok && (done > 1000), "any request");
 }
 
+/* A request on pieces. places: of a list, or NULL for pieces at a stride. */
+static int ask_pieces(unsigned kind, size_t base, uint32_t count, uint32_t length,
+                      int64_t stride, const int32_t (*places)[2], const void *operand,
+                      size_t operand_size, void *data)
+{
+    struct {
+        uint32_t count, length;
+        int64_t stride;
+    } head                 = {count, length, stride};
+    ri_mailbox_head_t mail = {
+            .kind    = (uint16_t)(RI_WINDOW_OPS_KIND | RI_PIECES_KIND | kind),
+            .length  = RI_MAILBOX_DATA,
+            .address = (uintptr_t)memory + base};
+    size_t size  = sizeof(head);
+    size_t known = (count < 5) ? count : 3; /* there are no more */
+
+    memcpy(data, &head, sizeof(head));
+    if (places != NULL) {
+        memcpy((char *)data + size, places, known * sizeof(*places));
+        size += known * sizeof(*places);
+    }
+    memcpy((char *)data + size, operand, operand_size);
+    mail.data_length = (uint16_t)(size + operand_size);
+    return ri_accumulate_serve(&window, &mail, data);
+}
+
+static void check_pieces(void)
+{
+    static char data[RI_MAILBOX_DATA];
+    const int32_t places[3][2]  = {{0, 8}, {4096, 16}, {-64, 8}};
+    const int32_t outside[2][2] = {{0, 8}, {SIZE, 8}};
+    const int64_t numbers[4]    = {1, 2, 3, 4};
+    unsigned sum                = code_of(MPI_SUM) | RI_PIECES_LOCK;
+    int is_ok;
+
+    make_window();
+    is_ok = (ask_pieces(sum, 64, 4, 8, 1000, NULL, numbers, 32, data) == 0) &&
+            (at(64) == 1) && (at(1064) == 2) && (at(2064) == 3) && (at(3064) == 4);
+    is_ok = is_ok &&
+            (ask_pieces(sum | RI_PIECES_FETCH, 64, 3, 0, 0, places, numbers, 32, data) ==
+             32) &&
+            (at(64) == 2) && (at(4160) == 2) && (at(4168) == 3) && (at(0) == 4) &&
+            (((int64_t *)data)[0] == 1) && (((int64_t *)data)[1] == 0);
+    is_ok = is_ok &&
+            (ask_pieces(code_of(MPI_NO_OP) | RI_PIECES_FETCH, 64, 3, 0, 0, places, NULL,
+                        0, data) == 32) &&
+            (((int64_t *)data)[0] == 2) && (((int64_t *)data)[3] == 4);
+    result(is_ok, "pieces at a stride, and of a list");
+
+    is_ok = (ask_pieces(sum, 64, 4, 8, SIZE, NULL, numbers, 32, data) == -1) &&
+            (ask_pieces(sum, 64, 2, 0, 0, outside, numbers, 16, data) == -1) &&
+            (ask_pieces(sum, 64, 3, 0, 0, places, numbers, 24, data) == -1) &&
+            (ask_pieces(sum, 64, 3, 0, 0, places, NULL, 0, data) == -1) &&
+            (ask_pieces(sum, 64, 0, 8, 8, NULL, NULL, 0, data) == -1) &&
+            (ask_pieces(sum, 64, UINT32_MAX, 0, 0, places, NULL, 0, data) == -1) &&
+            (ask_pieces(sum, 64, 1, UINT32_MAX, 0, NULL, numbers, 8, data) == -1) &&
+            (ask_pieces(RI_PIECES_LOCK, 64, 1, 8, 0, NULL, numbers, 8, data) == -1);
+    ri_stripes_lock(&window, part.control,
+                    ri_stripes_of(&part, (uintptr_t)memory + 4160, 1));
+    is_ok = is_ok && (ask_pieces(sum, 64, 3, 0, 0, places, numbers, 32, data) == -1) &&
+            /* a put takes no lock */
+            (ask_pieces(code_of(MPI_REPLACE), 64, 3, 0, 0, places, numbers, 32, data) ==
+             0);
+    ri_stripes_unlock(part.control, ri_stripes_of(&part, (uintptr_t)memory + 4160, 1));
+    result(is_ok && (at(64) == 1), "wrong pieces, and locked ones");
+}
+
+/* Any request on pieces leaves the bytes around the window, and no lock. */
+static void check_any_pieces(void)
+{
+    static char data[RI_MAILBOX_DATA];
+    int is_ok = 1, done = 0;
+
+    make_window();
+    part.base = memory + 4096;
+    part.size = 8192;
+    for (int i = 0; i < 200000; ++i) {
+        int32_t places[4][2];
+        uint32_t length = (uint32_t)rand() % 40;
+        uint32_t count  = (uint32_t)rand() % 5;
+        size_t size     = (rand() % 2) ? (size_t)rand() % 64 : count * length;
+        int64_t stride  = rand() % 2000 - 1000;
+
+        for (int p = 0; p < 4; ++p) {
+            places[p][0] = rand() % 6000 - 1000;
+            places[p][1] = rand() % 20;
+        }
+        if (rand() % 50 == 0) {
+            length = (uint32_t)rand();
+            stride = ((int64_t)rand() << 32) + rand();
+        }
+        done += ask_pieces((unsigned)rand() & 0x7fffu & ~RI_PIECES_KIND,
+                           4096 + (size_t)rand() % 8192, count, (rand() % 2) ? length : 0,
+                           stride, (rand() % 2) ? NULL : places, memory, size,
+                           data) != -1;
+    }
+    for (int i = 0; i < SIZE; ++i) {
+        is_ok = is_ok && (memory[i] == 0 || ((i >= 4096) && (i < 12288)));
+    }
+    for (int i = 0; i < RI_WINDOW_STRIPES; ++i) {
+        is_ok = is_ok && (atomic_load(&part.control->stripes[i].value) == 0);
+    }
+    result(is_ok && (done > 100), "any request on pieces");
+}
+
 static void check_attached(void)
 {
     ri_attached_t attached;
@@ -195,6 +306,8 @@ int main(int argc, char **argv)
     check_wrong();
     check_locked();
     check_any();
+    check_pieces();
+    check_any_pieces();
     check_attached();
     MPI_Finalize();
     return failed;

@@ -46,9 +46,11 @@ static int mail_skips(ri_reach_t *reach)
 
 int ri_mail_pays(ri_reach_t *reach, size_t length, unsigned calls)
 {
-    return (ri_costs_mail(&ri_costs, length) <=
-            calls * ri_costs_plane(&ri_costs, length)) &&
-           !mail_skips(reach);
+    double gain = calls * ri_costs_plane(&ri_costs, length) -
+                  ri_costs_mail(&ri_costs, length);
+
+    /* What is gained is worth a look in any case, or the target has looked of late */
+    return (gain >= 0) && ((gain > RI_MAIL_LOOKS_TIME) || !mail_skips(reach));
 }
 
 int ri_mail_pays_put(ri_reach_t *reach, size_t length)

@@ -88,11 +88,11 @@ static int serve_one(const ri_mailbox_head_t *head, uint8_t *data)
 {
     void *memory = (void *)(uintptr_t)head->address;
 
-    if (!ri_region_has(head->region, head->address, head->length)) {
-        return -1;
-    }
     if (head->kind & RI_WINDOW_OPS_KIND) {
         return ri_region_apply(head, data);
+    }
+    if (!ri_region_has(head->region, head->address, head->length)) {
+        return -1;
     }
     switch (head->kind) {
     case RI_SERVE_PUT:

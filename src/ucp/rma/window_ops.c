@@ -14,9 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* An operation of apply() is a call to read, and one to write. */
-#define WINDOW_CALLS 2
-
 static int window_self(ri_window_address_t *address)
 {
     memset(address, 0, sizeof(*address));
@@ -137,19 +134,19 @@ static ri_window_fate_t window_copy(void *arg, int is_put, const ri_segment_t *l
     return window_fate(arg, ri_reach_transfer(arg, is_put, &moving));
 }
 
-static int window_pays(void *reach, size_t length)
+static int window_pays(void *reach, size_t length, unsigned calls)
 {
-    return ri_mail_pays(reach, length, WINDOW_CALLS);
+    return ri_mail_pays(reach, length, calls);
 }
 
 static ri_window_fate_t window_ask(void *arg, const ri_mailbox_head_t *head,
-                                   const void *data, void *result)
+                                   const void *data, void *result, unsigned calls)
 {
     ri_reach_t *reach  = arg;
     unsigned withdrawn = 0;
 
     return (!ri_reach_is_out(reach) &&
-            (ri_mail_ask_quickly(reach, head, data, result, WINDOW_CALLS, &withdrawn) ==
+            (ri_mail_ask_quickly(reach, head, data, result, calls, &withdrawn) ==
              RI_MAIL_DONE)) ?
                    RI_WINDOW_DONE :
                    RI_WINDOW_NOT_DONE;

@@ -43,8 +43,9 @@ typedef struct ri_window_server {
      * wire input. */
     int (*has)(void *arg, uint64_t address, size_t length);
 
-    /** An operation with RI_WINDOW_OPS_KIND on memory for which has() has returned 1: a function as of a
-     * mailbox. @return As ri_mailbox_func_t. */
+    /** An operation with RI_WINDOW_OPS_KIND, a function as of a mailbox: wire input. What memory it is
+     * about, and whether others may use that, is for the function to see.
+     * @return As ri_mailbox_func_t. */
     int (*apply)(void *arg, const ri_mailbox_head_t *head, uint8_t *data);
     void *arg; /* of both */
 } ri_window_server_t;
@@ -89,14 +90,15 @@ typedef struct ri_window_ops {
                              size_t num_local, const ri_segment_t *remote,
                              size_t num_remote, size_t length);
 
-    /** @return Whether the process may do an operation on so many bytes, in one or several pieces, in
-     * less time than two system calls take. */
-    int (*pays)(void *reach, size_t length);
+    /** @return Whether an operation on so many bytes is to be asked for, in one or several pieces, which
+     * this process can do by so many system calls: an answer takes less time. */
+    int (*pays)(void *reach, size_t length, unsigned calls);
 
-    /** Have the process do an operation, by apply() of its server, and wait for its end. @a head has
-     * the region. The result is written to @a result, unless that is NULL. */
+    /** Have the process do an operation, by apply() of its server, and wait for its end, unless
+     * so many system calls take less time. @a head has the region. The result, of head->length bytes,
+     * is written to @a result, unless that is NULL. */
     ri_window_fate_t (*ask)(void *reach, const ri_mailbox_head_t *head, const void *data,
-                            void *result);
+                            void *result, unsigned calls);
 
     /** Wait for all puts that are POSTED. */
     ri_window_fate_t (*settle)(void *reach);

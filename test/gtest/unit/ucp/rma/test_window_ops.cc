@@ -43,12 +43,13 @@ protected:
 
     static inline std::atomic<int> *applied; /* in the child */
 
-    static int apply(void *, const ri_mailbox_head_t *head, uint8_t *data)
+    static int apply(void *arg, const ri_mailbox_head_t *head, uint8_t *data)
     {
         auto memory  = reinterpret_cast<uint8_t *>(head->address);
         uint8_t more = data[0];
 
-        if (head->kind != ADD) {
+        if ((head->kind != ADD) || (head->length == 0) ||
+            !has(arg, head->address, head->length)) {
             return -1;
         }
         ++*applied;
@@ -142,7 +143,7 @@ protected:
         head.region      = m_state->region;
         head.address     = m_state->memory + offset;
         return ops()->ask(m_reach, &head, &byte,
-                          (result != nullptr) ? &(*result)[0] : nullptr);
+                          (result != nullptr) ? &(*result)[0] : nullptr, 2);
     }
 
     /* By a system call, whatever the child does. */

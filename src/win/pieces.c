@@ -1,0 +1,260 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A request has the places of the pieces, and behind them their data. Pieces of one length at one
+ * stride have one place for all.
+ */
+#include "pieces.h"
+#include "element.h"
+#include "stripe.h"
+
+#include <string.h>
+
+/* The beginning of a request. Places of a list are behind it. */
+typedef struct pieces_head {
+    uint32_t count;
+    uint32_t length; /* of each piece at a stride; 0: there is a list */
+    int64_t stride;
+} pieces_head_t;
+
+/* A piece of a list. */
+typedef struct pieces_place {
+    int32_t offset; /* from the address of the request on */
+    uint32_t length;
+} pieces_place_t;
+
+/* Room for places and data. */
+#define PIECES_ROOM (RI_MAILBOX_DATA - sizeof(pieces_head_t))
+
+/* So many pieces take a system call as long as the call itself takes, about. */
+#define PIECES_OF_A_CALL 4
+
+/* A request that is being made. */
+typedef struct pieces_request {
+    uint8_t data[RI_MAILBOX_DATA];
+    size_t size;  /* bytes of the request, without data of the pieces */
+    size_t bytes; /* of the pieces */
+    size_t count; /* pieces */
+} pieces_request_t;
+
+/* @return How many pieces from the first one on have its length, and are at one stride. */
+static size_t pieces_regular(const ri_segment_t *pieces, size_t count)
+{
+    uint64_t stride = (count > 1) ? pieces[1].address - pieces[0].address : 0;
+    size_t i;
+
+    for (i = 1; i < count; ++i) {
+        if ((pieces[i].length != pieces[0].length) ||
+            (pieces[i].address - pieces[i - 1].address != stride)) {
+            break;
+        }
+    }
+    return i;
+}
+
+/* Pieces at a stride, as many as there is room for. */
+static void pieces_fill_stride(pieces_request_t *request, const ri_segment_t *pieces,
+                               size_t count)
+{
+    pieces_head_t *head = (pieces_head_t *)request->data;
+
+    request->count = ri_min(count, PIECES_ROOM / pieces[0].length);
+    request->bytes = request->count * pieces[0].length;
+    request->size  = sizeof(*head);
+    head->count    = (uint32_t)request->count;
+    head->length   = (uint32_t)pieces[0].length;
+    head->stride   = (count > 1) ? (int64_t)(pieces[1].address - pieces[0].address) : 0;
+}
+
+/* A list, in the same way. */
+static void pieces_fill_list(pieces_request_t *request, const ri_segment_t *pieces,
+                             size_t count)
+{
+    pieces_head_t *head   = (pieces_head_t *)request->data;
+    pieces_place_t *place = (pieces_place_t *)(head + 1);
+    size_t used           = 0;
+    size_t i;
+
+    request->bytes = 0;
+    for (i = 0; i < count; ++i, ++place) {
+        int64_t offset = (int64_t)(pieces[i].address - pieces[0].address);
+
+        used += sizeof(*place) + pieces[i].length;
+        if ((used > PIECES_ROOM) || (offset != (int32_t)offset)) {
+            break;
+        }
+        *place = (pieces_place_t){(int32_t)offset, (uint32_t)pieces[i].length};
+        request->bytes += pieces[i].length;
+    }
+    request->count = i;
+    request->size  = sizeof(*head) + i * sizeof(*place);
+    *head          = (pieces_head_t){.count = (uint32_t)i};
+}
+
+size_t ri_pieces_ask(ri_window_t *window, const ri_window_part_t *part, unsigned kind,
+                     const char *from, char *result, const ri_segment_t *pieces,
+                     size_t count)
+{
+    _Alignas(pieces_head_t) pieces_request_t request;
+    size_t regular         = pieces_regular(pieces, count);
+    ri_mailbox_head_t head = {
+            .kind    = (uint16_t)(RI_WINDOW_OPS_KIND | RI_PIECES_KIND | kind),
+            .length  = RI_MAILBOX_DATA,
+            .region  = part->region,
+            .address = pieces[0].address};
+    unsigned calls;
+
+    if ((regular == count) || (regular >= 8)) {
+        pieces_fill_stride(&request, pieces, regular);
+    } else {
+        pieces_fill_list(&request, pieces, count);
+    }
+    if (request.count == 0) {
+        return 0; /* a long one */
+    }
+    if (from != NULL) {
+        memcpy(request.data + request.size, from, request.bytes);
+        request.size += request.bytes;
+    }
+    head.data_length = (uint16_t)request.size;
+    if (result != NULL) {
+        head.kind |= RI_PIECES_FETCH;
+    }
+    calls = 1 + (unsigned)request.count / PIECES_OF_A_CALL;
+    if (window->ops->ask(part->reach, &head, request.data,
+                         (result != NULL) ? request.data : NULL,
+                         calls) != RI_WINDOW_DONE) {
+        return 0;
+    }
+    if (result != NULL) {
+        memcpy(result, request.data, request.bytes);
+    }
+    return request.count;
+}
+
+/* A request that is served, as it was copied. */
+typedef struct pieces_served {
+    _Alignas(pieces_head_t) uint8_t data[RI_MAILBOX_DATA];
+    pieces_head_t head;
+    uint64_t address;
+    size_t size;      /* bytes, without the data of the pieces */
+    uint8_t *operand; /* that data; NULL: there is none */
+} pieces_served_t;
+
+/* @return A piece of a request that is valid. */
+static ri_segment_t pieces_get(const pieces_served_t *request, size_t i)
+{
+    const pieces_place_t *places =
+            (const pieces_place_t *)(request->data + sizeof(request->head));
+
+    if (request->head.length > 0) {
+        return (ri_segment_t){request->address + i * (uint64_t)request->head.stride,
+                              request->head.length};
+    }
+    return (ri_segment_t){request->address + (uint64_t)(int64_t)places[i].offset,
+                          places[i].length};
+}
+
+/* @return Whether the places of a request are there, and all of its pieces are memory that others may
+ * use. */
+static int pieces_are_valid(ri_window_t *window, pieces_served_t *request, size_t size,
+                            unsigned kind)
+{
+    size_t bytes = 0;
+    ri_segment_t piece;
+    uint32_t i;
+
+    if ((request->head.count == 0) || (request->head.count > RI_MAILBOX_DATA)) {
+        return 0;
+    }
+    request->size = sizeof(request->head);
+    if (request->head.length == 0) {
+        request->size += request->head.count * sizeof(pieces_place_t);
+    }
+    if (request->size > size) {
+        return 0;
+    }
+    for (i = 0; i < request->head.count; ++i) {
+        piece = pieces_get(request, i);
+        bytes += piece.length;
+        if ((piece.length == 0) || (bytes > RI_MAILBOX_DATA) ||
+            !ri_window_has(window, piece.address, piece.length) ||
+            !ri_element_code_fits(kind, piece.length)) {
+            return 0;
+        }
+    }
+    request->operand = (request->size == size) ? NULL : request->data + request->size;
+    return (request->operand == NULL) ? ri_element_code_has_no_data(kind) :
+                                        (bytes == size - request->size);
+}
+
+/* @return The locks of all pieces of a request that is valid. */
+static ri_stripes_t pieces_stripes(const ri_window_part_t *part,
+                                   const pieces_served_t *request)
+{
+    ri_stripes_t stripes = 0;
+    ri_segment_t piece;
+    uint32_t i;
+
+    for (i = 0; i < request->head.count; ++i) {
+        piece = pieces_get(request, i);
+        stripes |= ri_stripes_of(part, piece.address, piece.length);
+    }
+    return stripes;
+}
+
+/* Do a request that is valid. @return The length of the result. */
+static int pieces_do(const pieces_served_t *request, unsigned kind, uint8_t *result)
+{
+    unsigned code          = kind & RI_ELEMENT_CODE_MASK;
+    const uint8_t *operand = request->operand;
+    int length             = 0;
+    ri_segment_t piece;
+    void *memory;
+    uint32_t i;
+
+    for (i = 0; i < request->head.count; ++i) {
+        piece  = pieces_get(request, i);
+        memory = (void *)(uintptr_t)piece.address;
+        if (kind & RI_PIECES_FETCH) {
+            memcpy(result + length, memory, piece.length);
+            length += (int)piece.length;
+        }
+        if (operand != NULL) {
+            ri_element_apply_code(code, operand, memory, piece.length);
+            operand += piece.length;
+        }
+    }
+    return length;
+}
+
+int ri_pieces_serve(ri_window_t *window, const ri_mailbox_head_t *head, uint8_t *data)
+{
+    const ri_window_part_t *part = &window->parts[window->rank];
+    unsigned kind                = head->kind & ~RI_WINDOW_OPS_KIND;
+    ri_stripes_t stripes         = 0;
+    pieces_served_t request;
+    int length;
+
+    if ((head->length != RI_MAILBOX_DATA) || (head->data_length < sizeof(request.head)) ||
+        (head->data_length > RI_MAILBOX_DATA)) {
+        return -1;
+    }
+    /* The other side may still write there */
+    memcpy(request.data, data, head->data_length);
+    memcpy(&request.head, request.data, sizeof(request.head));
+    request.address = head->address;
+    if (!pieces_are_valid(window, &request, head->data_length, kind)) {
+        return -1;
+    }
+    if (kind & RI_PIECES_LOCK) {
+        stripes = pieces_stripes(part, &request);
+        if (!ri_stripes_trylock(window, part->control, stripes)) {
+            return -1;
+        }
+    }
+    length = pieces_do(&request, kind, data);
+    ri_stripes_unlock(part->control, stripes);
+    return length;
+}
