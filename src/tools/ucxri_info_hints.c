@@ -203,8 +203,8 @@ int info_hints(const info_job_t *job, info_hint_func_t func, void *arg)
              (balance > 0) ? UINT64_MAX : calls + v[RI_REPORT_LIFE_US] / 4,
              "of the time was spent waiting for messages",
              "the balance of the application: \"What the report tells\"", 0},
-            {v[RI_REPORT_WINDOWS_LEFT], v[RI_REPORT_WINDOWS],
-             0, "of the windows of MPI were left to the MPI",
+            {v[RI_REPORT_WINDOWS_LEFT], v[RI_REPORT_WINDOWS], 0,
+             "of the windows of MPI were left to the MPI",
              "normal between hosts; UCXRI_LOG_LEVEL=info says why: \"Windows of MPI\"",
              1}};
     char text[INFO_HINT_MAX];

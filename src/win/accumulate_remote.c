@@ -24,7 +24,7 @@
 /* An operation is a system call to read, and one to write. */
 #define REMOTE_CALLS 2
 
-/* The longest element of a predefined type is one of these bytes: two long doubles. */
+/* The bytes of the longest element of a predefined type: two long doubles. */
 #define REMOTE_ELEMENT 32
 
 /* Bytes that are combined at once by system calls: on the stack, or not. */

@@ -245,6 +245,22 @@ static void make_free_window(ri_window_t *window)
     free(window);
 }
 
+/* This process. Threads may make windows at the same time; a child by fork() is another one. */
+static ri_host_process_t make_process(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static ri_host_process_t self;
+    ri_host_process_t process;
+
+    pthread_mutex_lock(&lock);
+    if (self.pid != (uint32_t)getpid()) {
+        self = ri_host_process_self();
+    }
+    process = self;
+    pthread_mutex_unlock(&lock);
+    return process;
+}
+
 /* Tell and hear. @return What all ranks have told, or NULL. */
 static make_told_t *make_tell(const ri_make_args_t *args, int ranks,
                               const ri_window_ops_t *ops)
@@ -252,7 +268,7 @@ static make_told_t *make_tell(const ri_make_args_t *args, int ranks,
     make_told_t mine  = {.version      = MAKE_VERSION,
                          .size         = args->size,
                          .disp_unit    = args->disp_unit,
-                         .process      = ri_host_process_self(),
+                         .process      = make_process(),
                          .is_apart     = make_is_apart(args),
                          .flavor       = args->flavor,
                          .is_reachable = (ops != NULL)};

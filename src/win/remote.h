@@ -4,7 +4,7 @@
  *
  * Put and get for memory of a rank that only its own process has mapped: what programs have made by
  * themselves, and give to MPI_Win_create() or MPI_Win_attach(). libucxri.so leads to it
- * (rma/window_ops.h).
+ * (core/window_ops.h).
  */
 #ifndef RI_WIN_REMOTE_H
 #define RI_WIN_REMOTE_H
@@ -38,7 +38,7 @@ int ri_remote_load(ri_window_t *window, const ri_window_part_t *part,
 int ri_remote_store(ri_window_t *window, const ri_window_part_t *part,
                     const ri_typed_t *there, char *image);
 
-/** What ri_remote_settle() does if there is such memory. */
+/** What ri_remote_settle() does if there is such memory. @return As ri_remote_settle(). */
 int ri_remote_settle_slow(ri_window_t *window, int rank);
 
 /** Wait until all puts are at @a rank; a negative one stands for all ranks. @return An MPI error

@@ -29,10 +29,10 @@ static inline int ri_walk_is_blind(const ri_datatype_t *type)
     return !type->is_contiguous && (type->layout == NULL);
 }
 
-/** The first byte that data lies in. */
+/** @return The first byte that data lies in. */
 char *ri_walk_first(const ri_typed_t *typed);
 
-/** The bytes of pieces. */
+/** @return How many bytes pieces are together. */
 static inline size_t ri_walk_bytes(const ri_segment_t *pieces, size_t count)
 {
     size_t bytes = 0;
@@ -44,7 +44,7 @@ static inline size_t ri_walk_bytes(const ri_segment_t *pieces, size_t count)
     return bytes;
 }
 
-/** How many bytes data lies in, with its gaps. */
+/** @return How many bytes data lies in, with its gaps. */
 size_t ri_walk_span(const ri_typed_t *typed);
 
 /** @return How many pieces the data lies in, about; 0: it is not known. */

@@ -16,7 +16,7 @@
 
 #include "attached.h"
 #include "weak_mpi.h"
-#include "../ucp/rma/window_ops.h"
+#include "../ucp/core/window_ops.h"
 #include "../ucs/base.h"
 #include "../uct/shm/gate.h"
 #include "../uct/shm/host.h"

@@ -1,11 +1,13 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The functions take what the parts below know, and give it the form of ucxri.h.
  */
 #include "ucxri.h"
 #include "../core/version.h"
 #include "../core/worker.h"
-#include "../rma/window_ops.h"
+#include "../rma/window_memory.h"
 #include "../../ucs/settings.h"
 #include "../run/worker_counters.h"
 #include "../run/windows.h"
@@ -97,5 +99,5 @@ const ri_window_ops_t *ucxri_window_ops(unsigned version);
 const ri_window_ops_t *ucxri_window_ops(unsigned version)
 {
     /* A worker makes the progress in which others are served */
-    return (ri_config.rma && (ri_worker_map.live > 0)) ? ri_window_ops(version) : NULL;
+    return (ri_config.rma && (ri_worker_map.live > 0)) ? ri_window_memory(version) : NULL;
 }

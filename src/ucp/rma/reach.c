@@ -2,7 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A list of the reaches that are in use: processes of one host are not many.
+ * A list of the reaches: processes of one host are not many. Programs make one window after the other
+ * between the same processes, and to open a mailbox takes tens of microseconds. So reaches that nobody
+ * uses are kept.
  */
 #include "reach.h"
 #include "../../ucs/clock.h"
@@ -16,6 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So many reaches are kept without users. */
+#define REACHES_KEPT RI_MAILBOX_SLOTS
+
 /* For so many seconds a process that was seen is not looked for again. */
 #define REACH_PROVED 0.1
 
@@ -26,6 +31,7 @@ static struct {
     ri_plane_t *plane;   /* NULL: there is none */
     ri_host_process_t self;
     ucs_list_link_t list;
+    unsigned kept; /* reaches without users */
 } reaches = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void reach_lock(void)
@@ -55,6 +61,7 @@ static void reach_open(void)
     reaches.generation = ri_process_generation;
     reaches.plane      = NULL;
     reaches.self       = ri_host_process_self();
+    reaches.kept       = 0;
     ucs_list_head_init(&reaches.list);
     if (ri_config.cma && (ri_plane_cma.open(&reaches.plane) != UCS_OK)) {
         reaches.plane = NULL;
@@ -125,6 +132,8 @@ ri_reach_t *ri_reach_get(const void *address, size_t length)
         reach = (reach != NULL) ? reach : reach_connect(address, length);
     }
     if (reach != NULL) {
+        reaches.kept -= reach->is_kept;
+        reach->is_kept = 0;
         ++reach->users;
     }
     reach_unlock();
@@ -198,6 +207,18 @@ static void reach_free(ri_reach_t *reach)
     free(reach);
 }
 
+/* Keep a reach that nobody uses any more, or free it. */
+static void reach_leave(ri_reach_t *reach)
+{
+    if (ri_reach_is_out(reach) || (reach->generation != ri_process_generation) ||
+        (reaches.kept == REACHES_KEPT)) {
+        reach_free(reach);
+    } else {
+        reach->is_kept = 1;
+        ++reaches.kept;
+    }
+}
+
 void ri_reach_put(ri_reach_t *reach)
 {
     if (reach == NULL) {
@@ -205,7 +226,7 @@ void ri_reach_put(ri_reach_t *reach)
     }
     reach_lock();
     if (--reach->users == 0) {
-        reach_free(reach);
+        reach_leave(reach);
     }
     reach_unlock();
 }

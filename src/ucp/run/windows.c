@@ -7,8 +7,7 @@
 #include <stdatomic.h>
 
 static const ri_report_value_t windows_values[RI_WINDOW_OWNERS] = {
-        [RI_WINDOW_TAKEN] = RI_REPORT_WINDOWS,
-        [RI_WINDOW_LEFT]  = RI_REPORT_WINDOWS_LEFT};
+        [RI_WINDOW_TAKEN] = RI_REPORT_WINDOWS, [RI_WINDOW_LEFT] = RI_REPORT_WINDOWS_LEFT};
 
 static struct {
     _Atomic(uint64_t) count[RI_WINDOW_OWNERS];

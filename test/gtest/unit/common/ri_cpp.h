@@ -72,7 +72,7 @@ extern "C" {
 #include "ucp/rma/region.h"
 #include "ucp/rma/rkey.h"
 #include "ucp/rma/serve.h"
-#include "ucp/rma/window_ops.h"
+#include "ucp/rma/window_memory.h"
 #include "ucp/rma/word.h"
 #include "ucp/link/gone.h"
 #include "ucp/core/memory.h"

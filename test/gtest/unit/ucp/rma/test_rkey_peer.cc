@@ -452,12 +452,18 @@ TEST_F(test_rkey_peer, keys_of_one_process_share_a_way)
         CHILD_CHECK(ri_reach_copy(reach, 0, text, wire.address, 8) == UCS_OK);
         CHILD_CHECK(area->owners[slot] != 0);
         ri_rkey_remove(key(1));
+        CHILD_CHECK(area->owners[slot] != 0); /* it is kept for the next key */
+        ri_rkey_add(key(1), &wire);
+        CHILD_CHECK(ri_rkey_find(key(1))->reach == reach);
+        CHILD_CHECK(reach->users == 1);
+        reach->lost = UCS_ERR_INVALID_ADDR; /* such a one is not */
+        ri_rkey_remove(key(1));
         return 0;
     });
     EXPECT_EQ(0, other.run(describe_private()));
     ri_mailbox_area_t *area = ri_serve_mailbox.load()->area;
     for (const auto &owner : area->owners) {
-        EXPECT_EQ(0u, owner.load()) << "slots are given back with the last key";
+        EXPECT_EQ(0u, owner.load()) << "the slot is given back";
     }
 }
 

@@ -47,7 +47,7 @@ typedef struct ri_window_server {
      * about, and whether others may use that, is for the function to see.
      * @return As ri_mailbox_func_t. */
     int (*apply)(void *arg, const ri_mailbox_head_t *head, uint8_t *data);
-    void *arg; /* of both */
+    void *arg; /* the first parameter of both functions */
 } ri_window_server_t;
 
 /* How an operation has ended. */
@@ -106,8 +106,5 @@ typedef struct ri_window_ops {
     /** Do what others have asked for. A process that waits calls it now and then. */
     void (*serve)(void);
 } ri_window_ops_t;
-
-/** @return The table, or NULL for another version than RI_WINDOW_OPS_VERSION. */
-const ri_window_ops_t *ri_window_ops(unsigned version);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * The order of a put with what follows it is that of MPI: none, until it is settled.
  */
-#include "window_ops.h"
+#include "window_memory.h"
 #include "mail.h"
 #include "mail_parts.h"
 #include "reach_copy.h"
@@ -157,7 +157,7 @@ static void window_serve(void)
     ri_serve();
 }
 
-const ri_window_ops_t *ri_window_ops(unsigned version)
+const ri_window_ops_t *ri_window_memory(unsigned version)
 {
     static const ri_window_ops_t ops = {.self       = window_self,
                                         .open       = ri_region_open,

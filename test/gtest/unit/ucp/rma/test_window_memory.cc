@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/rma/window_ops.h: memory of another process for a library for windows. */
+/* src/ucp/rma/window_memory.h: memory of another process for a library for windows. */
 
 #include "unit/common/rng.h"
 #include "unit/common/setting.h"
@@ -16,12 +16,12 @@ namespace {
 
 const ri_window_ops_t *ops()
 {
-    return ri_window_ops(RI_WINDOW_OPS_VERSION);
+    return ri_window_memory(RI_WINDOW_OPS_VERSION);
 }
 
 /* A child that has memory, of which others may use the first SIZE bytes. apply() adds a byte to each
  * byte, and returns what they were. */
-class test_window_ops : public ::testing::Test {
+class test_window_memory : public ::testing::Test {
 protected:
     static constexpr size_t SIZE   = 256 * 1024;
     static constexpr unsigned ADD  = RI_WINDOW_OPS_KIND | 1;
@@ -163,15 +163,15 @@ protected:
     void *m_reach = nullptr;
 };
 
-TEST_F(test_window_ops, version)
+TEST_F(test_window_memory, version)
 {
-    EXPECT_EQ(nullptr, ri_window_ops(RI_WINDOW_OPS_VERSION + 1));
-    EXPECT_EQ(nullptr, ri_window_ops(0));
+    EXPECT_EQ(nullptr, ri_window_memory(RI_WINDOW_OPS_VERSION + 1));
+    EXPECT_EQ(nullptr, ri_window_memory(0));
     EXPECT_NE(0u, m_state->region);
 }
 
 /* What is put is there after a settle, whoever does it. */
-TEST_F(test_window_ops, random_puts_and_gets)
+TEST_F(test_window_memory, random_puts_and_gets)
 {
     for_seeds(10, [&](rng &random) {
         std::string copy = there(0, SIZE);
@@ -202,7 +202,7 @@ TEST_F(test_window_ops, random_puts_and_gets)
 }
 
 /* A child that looks does what it is asked for once, one that does not does nothing. */
-TEST_F(test_window_ops, ask)
+TEST_F(test_window_memory, ask)
 {
     std::string old(4, '?');
     int done = 0;
@@ -222,7 +222,7 @@ TEST_F(test_window_ops, ask)
 }
 
 /* Neither what the server denies, nor memory that it has not. */
-TEST_F(test_window_ops, denied)
+TEST_F(test_window_memory, denied)
 {
     look(1);
     for (int i = 0; i < 100; ++i) {
@@ -236,7 +236,7 @@ TEST_F(test_window_ops, denied)
 }
 
 /* A region that is closed is not used any more. */
-TEST_F(test_window_ops, closed)
+TEST_F(test_window_memory, closed)
 {
     look(1);
     while (ask(ADD, 0, 1, 1, nullptr) != RI_WINDOW_DONE) {}
@@ -250,7 +250,7 @@ TEST_F(test_window_ops, closed)
 }
 
 /* Memory that is not there is an error, and a process that is not there is another one. */
-TEST_F(test_window_ops, bad_and_gone)
+TEST_F(test_window_memory, bad_and_gone)
 {
     std::string in(8192, '?');
 
@@ -263,7 +263,7 @@ TEST_F(test_window_ops, bad_and_gone)
 }
 
 /* A put that was posted to a process that is killed is lost, and the settle says so. */
-TEST_F(test_window_ops, lost)
+TEST_F(test_window_memory, lost)
 {
     ASSERT_EQ(RI_WINDOW_POSTED, put(0, "posted"));
     m_child->end(SIGKILL);
@@ -273,7 +273,7 @@ TEST_F(test_window_ops, lost)
 }
 
 /* Lists of pieces on both sides. */
-TEST_F(test_window_ops, lists)
+TEST_F(test_window_memory, lists)
 {
     const std::string data = "0123456789";
     ri_segment_t local[2]  = {{(uintptr_t)data.data(), 3},
@@ -288,7 +288,7 @@ TEST_F(test_window_ops, lists)
 }
 
 /* A process that did not look is not asked for a while, the longer the less a call takes. */
-TEST_F(test_window_ops, not_asked_for_a_while)
+TEST_F(test_window_memory, not_asked_for_a_while)
 {
     auto reach = static_cast<ri_reach_t *>(m_reach);
 
