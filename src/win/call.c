@@ -164,6 +164,17 @@ int ri_call_accumulate(ri_window_t *window, ri_call_buffer_t origin,
     return ri_window_end(window, error);
 }
 
+/* Whether compare and swap is for such a type: one element, and no number with a fraction. */
+static int call_may_compare(const ri_datatype_t *type)
+{
+    const ri_element_t *element = &type->basic;
+
+    return type->is_contiguous && (type->size == element->size) &&
+           (element->kind != RI_ELEMENT_F32) && (element->kind != RI_ELEMENT_F64) &&
+           (element->kind != RI_ELEMENT_COMPLEX) && (element->kind != RI_ELEMENT_PAIR) &&
+           (element->handle != MPI_LONG_DOUBLE);
+}
+
 int ri_call_compare_and_swap(ri_window_t *window, const void *value, const void *compare,
                              void *result, ri_call_target_t to)
 {
@@ -172,7 +183,7 @@ int ri_call_compare_and_swap(ri_window_t *window, const void *value, const void 
 
     if (call_has_target(window, to.rank, &error)) {
         error = call_target(window, &to, &there);
-        if ((error == MPI_SUCCESS) && !there.type->is_contiguous) {
+        if ((error == MPI_SUCCESS) && !call_may_compare(there.type)) {
             error = MPI_ERR_TYPE;
         }
         if (error == MPI_SUCCESS) {

@@ -89,6 +89,8 @@ static ri_element_kind_t element_kind(MPI_Datatype handle, size_t size)
             {MPI_LONG, RI_ELEMENT_I64},
             {MPI_SHORT, RI_ELEMENT_I64},
             {MPI_SIGNED_CHAR, RI_ELEMENT_I64},
+            /* No number by the standard, but both MPIs add it */
+            {MPI_CHAR, (CHAR_MIN < 0) ? RI_ELEMENT_I64 : RI_ELEMENT_U64},
             {MPI_LONG_LONG_INT, RI_ELEMENT_I64},
             {MPI_INT8_T, RI_ELEMENT_I64},
             {MPI_INT16_T, RI_ELEMENT_I64},
@@ -128,7 +130,6 @@ static ri_element_kind_t element_kind(MPI_Datatype handle, size_t size)
             {MPI_DOUBLE_INT, RI_ELEMENT_PAIR},
             {MPI_LONG_INT, RI_ELEMENT_PAIR},
             {MPI_SHORT_INT, RI_ELEMENT_PAIR},
-            {MPI_CHAR, RI_ELEMENT_TEXT},
             {MPI_WCHAR, RI_ELEMENT_TEXT},
             {MPI_CHARACTER, RI_ELEMENT_TEXT},
             {MPI_PACKED, RI_ELEMENT_TEXT},
@@ -403,6 +404,11 @@ int ri_element_code_fits(unsigned code, size_t bytes)
 
     return (size > 0) && (bytes % size == 0) && (code_op(code) > OP_NONE) &&
            (code_op(code) < OP_LOGICAL);
+}
+
+int ri_element_code_replaces(unsigned code)
+{
+    return code_op(code) == OP_REPLACE;
 }
 
 int ri_element_code_has_no_data(unsigned code)

@@ -63,6 +63,9 @@ unsigned ri_element_code(const ri_element_t *element, MPI_Op op);
  * is done here. */
 int ri_element_code_fits(unsigned code, size_t bytes);
 
+/** @return Whether the operation of a number puts the data of the origin in the place of the target's. */
+int ri_element_code_replaces(unsigned code);
+
 /** @return Whether the operation of a number does without data of the origin. */
 int ri_element_code_has_no_data(unsigned code);
 

@@ -27,6 +27,9 @@ typedef struct pieces_place {
 /* Room for places and data. */
 #define PIECES_ROOM (RI_MAILBOX_DATA - sizeof(pieces_head_t))
 
+/* The longest stride that is looked at for all pieces at once. */
+#define PIECES_STRIDE_MAX (INT64_C(1) << 48)
+
 /* So many pieces take a system call as long as the call itself takes, about. */
 #define PIECES_OF_A_CALL 4
 
@@ -156,6 +159,22 @@ static ri_segment_t pieces_get(const pieces_served_t *request, size_t i)
                           places[i].length};
 }
 
+/* @return Whether all pieces at a stride are in one piece of memory that others may use. */
+static int pieces_are_within(ri_window_t *window, const pieces_served_t *request)
+{
+    uint64_t length = request->head.length;
+    int64_t stride  = request->head.stride;
+    uint64_t span;
+
+    /* At most 4096 strides of so many bytes do not overflow */
+    if ((length == 0) || (stride < -PIECES_STRIDE_MAX) || (stride > PIECES_STRIDE_MAX)) {
+        return 0;
+    }
+    span = (request->head.count - 1) * (uint64_t)((stride < 0) ? -stride : stride);
+    return ri_window_has(window, request->address - ((stride < 0) ? span : 0),
+                         span + length);
+}
+
 /* @return Whether the places of a request are there, and all of its pieces are memory that others may
  * use. */
 static int pieces_are_valid(ri_window_t *window, pieces_served_t *request, size_t size,
@@ -163,6 +182,7 @@ static int pieces_are_valid(ri_window_t *window, pieces_served_t *request, size_
 {
     size_t bytes = 0;
     ri_segment_t piece;
+    int are_within;
     uint32_t i;
 
     if ((request->head.count == 0) || (request->head.count > RI_MAILBOX_DATA)) {
@@ -175,7 +195,13 @@ static int pieces_are_valid(ri_window_t *window, pieces_served_t *request, size_
     if (request->size > size) {
         return 0;
     }
-    for (i = 0; i < request->head.count; ++i) {
+    are_within = pieces_are_within(window, request);
+    if (are_within) {
+        bytes      = (size_t)request->head.count * request->head.length;
+        are_within = (bytes <= RI_MAILBOX_DATA) &&
+                     ri_element_code_fits(kind, request->head.length);
+    }
+    for (i = 0; !are_within && (i < request->head.count); ++i) {
         piece = pieces_get(request, i);
         bytes += piece.length;
         if ((piece.length == 0) || (bytes > RI_MAILBOX_DATA) ||
@@ -204,6 +230,36 @@ static ri_stripes_t pieces_stripes(const ri_window_part_t *part,
     return stripes;
 }
 
+/* Put data in the place of pieces at a stride. The compiler knows the lengths of numbers. */
+static void pieces_put(const pieces_served_t *request)
+{
+    const uint8_t *from = request->operand;
+    uint8_t *to         = (uint8_t *)(uintptr_t)request->address;
+    size_t length       = request->head.length;
+    uint32_t i;
+
+#define PIECES_PUT(_length) \
+    for (i = 0; i < request->head.count; ++i) { \
+        memcpy(to, from, _length); \
+        from += _length; \
+        to += request->head.stride; \
+    }
+    switch (length) {
+    case 4:
+        PIECES_PUT(4)
+        break;
+    case 8:
+        PIECES_PUT(8)
+        break;
+    case 16:
+        PIECES_PUT(16)
+        break;
+    default:
+        PIECES_PUT(length)
+        break;
+    }
+}
+
 /* Do a request that is valid. @return The length of the result. */
 static int pieces_do(const pieces_served_t *request, unsigned kind, uint8_t *result)
 {
@@ -214,6 +270,11 @@ static int pieces_do(const pieces_served_t *request, unsigned kind, uint8_t *res
     void *memory;
     uint32_t i;
 
+    if ((request->head.length > 0) && (operand != NULL) && !(kind & RI_PIECES_FETCH) &&
+        ri_element_code_replaces(code)) {
+        pieces_put(request);
+        return 0;
+    }
     for (i = 0; i < request->head.count; ++i) {
         piece  = pieces_get(request, i);
         memory = (void *)(uintptr_t)piece.address;

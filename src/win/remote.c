@@ -193,7 +193,8 @@ static int remote_put_packed(ri_window_t *window, int rank, char *packed, size_t
     fate = window->ops->put(part->reach, part->region, (uintptr_t)to->buffer, packed,
                             size);
     if (fate == RI_WINDOW_POSTED) {
-        atomic_store_explicit(&window->targets[rank].has_posts, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&window->targets[rank].num_posted, 1,
+                                  memory_order_relaxed);
     }
     return ri_remote_error(fate);
 }
@@ -291,15 +292,22 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
     return error;
 }
 
+/* What another thread posts meanwhile stays to be settled, and what another thread settles is not
+ * settled until it has. */
 static int remote_settle_one(ri_window_t *window, int rank)
 {
-    _Atomic(char) *has_posts = &window->targets[rank].has_posts;
+    ri_window_target_t *target = &window->targets[rank];
+    uint32_t posted            = atomic_load(&target->num_posted);
+    uint32_t settled           = atomic_load(&target->num_settled);
+    int error;
 
-    if (!atomic_load_explicit(has_posts, memory_order_relaxed)) {
+    if ((int32_t)(posted - settled) <= 0) {
         return MPI_SUCCESS;
     }
-    atomic_store_explicit(has_posts, 0, memory_order_relaxed);
-    return ri_remote_error(window->ops->settle(window->parts[rank].reach));
+    error = ri_remote_error(window->ops->settle(window->parts[rank].reach));
+    while (((int32_t)(posted - settled) > 0) &&
+           !atomic_compare_exchange_weak(&target->num_settled, &settled, posted)) {}
+    return error;
 }
 
 int ri_remote_settle_slow(ri_window_t *window, int rank)

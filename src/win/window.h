@@ -95,8 +95,10 @@ typedef struct ri_window_target {
     uint32_t waited;    /* completions of the rank that it has waited for */
     char is_started;    /* it is a target of the present access epoch */
     char is_exposed;    /* it may access this process in the present exposure epoch */
-    _Atomic(char) has_posts; /* puts are on their way that have to be settled */
-    _Atomic(char) lock;      /* ri_window_lock_t */
+    /* Puts that were posted, and as many of them as are settled. Threads count at the same time. */
+    _Atomic(uint32_t) num_posted;
+    _Atomic(uint32_t) num_settled;
+    _Atomic(char) lock; /* ri_window_lock_t */
 } ri_window_target_t;
 
 typedef struct ri_window {

@@ -118,6 +118,36 @@ static ri_reach_t *reach_connect(const void *address, size_t length)
     return reach;
 }
 
+/* In a child by fork() the slot, and the list, are the parent's. */
+static void reach_free(ri_reach_t *reach)
+{
+    if (reach->generation == ri_process_generation) {
+        ucs_list_del(&reach->list);
+        ri_mailbox_tx_close(&reach->mail);
+        reach->ep->plane->ops->disconnect(reach->ep);
+    }
+    free(reach);
+}
+
+/* @return A reach that has users, or that is kept and leads to a process that is there still; or
+ * NULL. */
+static ri_reach_t *reach_find_living(const void *address, size_t length)
+{
+    ri_reach_t *reach = reach_find(address, length);
+
+    if ((reach == NULL) || !reach->is_kept) {
+        return reach;
+    }
+    --reaches.kept;
+    reach->is_kept = 0;
+    reach->proved  = 0;
+    if (!ri_reach_is_there(reach)) {
+        reach_free(reach);
+        return NULL;
+    }
+    return reach;
+}
+
 ri_reach_t *ri_reach_get(const void *address, size_t length)
 {
     ri_reach_t *reach = NULL;
@@ -128,12 +158,10 @@ ri_reach_t *ri_reach_get(const void *address, size_t length)
     reach_lock();
     reach_open();
     if (reaches.plane != NULL) {
-        reach = reach_find(address, length);
+        reach = reach_find_living(address, length);
         reach = (reach != NULL) ? reach : reach_connect(address, length);
     }
     if (reach != NULL) {
-        reaches.kept -= reach->is_kept;
-        reach->is_kept = 0;
         ++reach->users;
     }
     reach_unlock();
@@ -194,17 +222,6 @@ void ri_reach_hold(ri_reach_t *reach)
     reach_lock();
     ++reach->users;
     reach_unlock();
-}
-
-/* In a child by fork() the slot, and the list, are the parent's. */
-static void reach_free(ri_reach_t *reach)
-{
-    if (reach->generation == ri_process_generation) {
-        ucs_list_del(&reach->list);
-        ri_mailbox_tx_close(&reach->mail);
-        reach->ep->plane->ops->disconnect(reach->ep);
-    }
-    free(reach);
 }
 
 /* Keep a reach that nobody uses any more, or free it. */

@@ -460,11 +460,19 @@ TEST_F(test_rkey_peer, keys_of_one_process_share_a_way)
         ri_rkey_remove(key(1));
         return 0;
     });
-    EXPECT_EQ(0, other.run(describe_private()));
+    ri_serve_start();
     ri_mailbox_area_t *area = ri_serve_mailbox.load()->area;
-    for (const auto &owner : area->owners) {
-        EXPECT_EQ(0u, owner.load()) << "the slot is given back";
+    uint64_t owners[RI_MAILBOX_SLOTS];
+    std::copy(std::begin(area->owners), std::end(area->owners), owners);
+    EXPECT_EQ(0, other.run(describe_private()));
+    unsigned given_back = 0;
+    for (unsigned i = 0; i < RI_MAILBOX_SLOTS; ++i) {
+        /* That of a child of another test, which has ended with it, may have been taken */
+        given_back += (owners[i] != area->owners[i].load());
+        EXPECT_TRUE((area->owners[i].load() == 0) ||
+                    (area->owners[i].load() == owners[i]));
     }
+    EXPECT_GE(1u, given_back);
 }
 
 /* Ways are found by their addresses, and held by count. */

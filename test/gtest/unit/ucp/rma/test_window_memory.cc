@@ -210,13 +210,12 @@ TEST_F(test_window_memory, ask)
     EXPECT_EQ(RI_WINDOW_NOT_DONE, ask(ADD, 8, 4, 1, &old));
     EXPECT_EQ(std::string(4, '\0'), there(8, 4));
     look(1);
-    for (int i = 0; i < 1000; ++i) {
+    while (done < 100) {
         if (ask(ADD, 8, 4, 1, &old) == RI_WINDOW_DONE) {
             ASSERT_EQ(std::string(4, (char)done), old);
             ++done;
         }
     }
-    EXPECT_LT(0, done);
     EXPECT_EQ(done, m_state->applied);
     EXPECT_EQ(std::string(4, (char)done), there(8, 4));
 }
