@@ -7,6 +7,10 @@
 # outliers. A long message has nothing to hide, and the median is the best defence. All runs of a
 # sample are one batch of ucx_perftest: perftest_batch.awk, perftest_result.awk.
 
+# One that is built with an MPI is a rank of a job if its input is no terminal, unless it is told
+ucx_perftest=(ucx_perftest)
+! ucx_perftest -h 2>&1 </dev/null | grep -q -e '-P <0|1>' || ucx_perftest+=(-P 0)
+
 server_pid=
 trap '[ -z "$server_pid" ] || kill "$server_pid" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
@@ -43,12 +47,12 @@ run_pair()
 {
     local batch=$1 log=$2 port rc
     port=$(free_port)
-    timeout 110 taskset -c "$cpu0" env "${env_args[@]}" ucx_perftest -p "$port" \
-        -b "$batch" >"$log.server" 2>&1 </dev/null &
+    timeout 110 taskset -c "$cpu0" env "${env_args[@]}" "${ucx_perftest[@]}" \
+        -p "$port" -b "$batch" >"$log.server" 2>&1 </dev/null &
     server_pid=$!
     if wait_listening "$port" "$server_pid"; then
         timeout --foreground 100 taskset -c "$cpu1" env "${env_args[@]}" \
-            ucx_perftest 127.0.0.1 -p "$port" -b "$batch" -f -v >"$log" 2>&1 </dev/null
+            "${ucx_perftest[@]}" 127.0.0.1 -p "$port" -b "$batch" -f -v >"$log" 2>&1 </dev/null
         rc=$?
     else
         echo "the ucx_perftest server did not start" >"$log"

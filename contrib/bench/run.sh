@@ -136,13 +136,13 @@ run_logged()
 # launch MPI PROGRAM ARGUMENTS...: in the environment env_args, of the variant if there is one.
 # PROGRAM:N has N ranks, else there are two.
 #
-# Both ranks are pinned by taskset as two programs of one job, because binding options are silently
-# without effect in some containers; env comes after the launcher, so that only the ranks see the
-# library. More ranks are free on the two cores, and give them away while they wait: Open MPI has an
-# option for that, MPICH a library in front of what is preloaded.
+# Both ranks are pinned by taskset, each by itself, because binding options are silently without
+# effect in some containers; env comes after the launcher, so that only the ranks see the library.
+# More ranks are free on the two cores, and give them away while they wait: Open MPI has an option
+# for that, MPICH a library in front of what is preloaded.
 launch()
 {
-    local mpi=$1 program=$build_dir/bench/$1/${2%:*} ranks=2 args=() settings cores preload
+    local mpi=$1 program=$build_dir/bench/$1/${2%:*} ranks=2 args=() settings preload
     settings=("${env_args[@]}")
     [[ $2 != *:* ]] || ranks=${2#*:}
     shift 2
@@ -159,10 +159,11 @@ launch()
         args+=(-bind-to none)
     fi
     if [ "$ranks" -eq 2 ]; then
-        for cores in "$cpu0" "$cpu1"; do
-            args+=(-n 1 taskset -c "$cores" env "${settings[@]}" "$program" "$@" :)
-        done
-        unset 'args[-1]'
+        # Not a command for each rank: with several the launcher of Open MPI 5.0.7 crashes
+        # shellcheck disable=SC2016  # that shell expands
+        args+=(-n 2 bash -c '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" -eq 0 ] && cores=$0 || cores=$1
+                             exec taskset -c "$cores" "${@:2}"'
+            "$cpu0" "$cpu1" env "${settings[@]}" "$program" "$@")
     else
         preload=$(printf '%s\n' "${settings[@]}" | sed -n 's/^LD_PRELOAD=/ /p')
         [ "$mpi" = openmpi ] || settings+=(LD_PRELOAD="$build_dir/bench/idle_yield.so$preload")

@@ -89,6 +89,7 @@
 #pragma weak ompi_mpi_integer8
 #pragma weak ompi_mpi_logical
 #pragma weak ompi_mpi_long
+#pragma weak ompi_mpi_long_double
 #pragma weak ompi_mpi_long_int
 #pragma weak ompi_mpi_long_long_int
 #pragma weak ompi_mpi_offset

@@ -143,6 +143,14 @@ fresh_pages()
     ! grep -q 'softhca: stale registration' "$1"
 }
 
+# find_perftest: the command of ucx_perftest, as the array ucx_perftest. One that is built with an
+# MPI, as Debian 13's, is a rank of a job if its input is no terminal, unless it is told.
+find_perftest()
+{
+    ucx_perftest=("$UCX_PERFTEST")
+    ! "$UCX_PERFTEST" -h 2>&1 </dev/null | grep -q -e '-P <0|1>' || ucx_perftest+=(-P 0)
+}
+
 # launch_mpi MPI RANKS VARIABLE=VALUE... -- COMMAND...: a job, with these settings for its ranks
 launch_mpi()
 {

@@ -51,6 +51,8 @@ in_root()
 mount_system()
 {
     local name
+    # A mount point, as the root of any system: unshare --mount needs one
+    mount --bind "$root" "$root" || return 1
     mount -t proc proc "$root/proc" && mount --bind /sys "$root/sys" &&
         mount -o remount,bind,ro "$root/sys" &&
         mount -t tmpfs -o mode=755,size=1m dev "$root/dev" || return 1

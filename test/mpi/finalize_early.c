@@ -4,7 +4,7 @@
  * Messages that complete locally just before MPI_Finalize have to arrive.
  *
  * Run: mpiexec -n 2..4 finalize_early [--seed N] [--messages N] [--max-size BYTES] [--warm 1]
- *      [--compute MILLISECONDS]
+ *      [--compute MILLISECONDS] [--buffered BYTES]
  *
  * Even ranks send and call MPI_Finalize at once. Their odd neighbours compute first, so
  * that the messages lie around unexpected, or have to be pushed out by MPI_Finalize, and
@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* No MPI has to buffer anything, but all do with so much, and programs rely on it. */
-#define BUFFERED 8192
-
+/* Bytes that MPI_Send does not wait with. No MPI has to buffer anything, but all do with so much,
+ * and programs rely on it. */
+static long buffered = 8192;
 static long messages = 300;
 static long max_size = 4096;
 static long warm     = 0;
@@ -76,7 +76,7 @@ static void send_all(int peer, long attached)
             MPI_Bsend(bufs[i], (int)size, MPI_BYTE, peer, i, MPI_COMM_WORLD);
             break;
         default:
-            if (size <= BUFFERED) {
+            if (size <= (size_t)buffered) {
                 MPI_Send(bufs[i], (int)size, MPI_BYTE, peer, i, MPI_COMM_WORLD);
             } else {
                 MPI_Isend(bufs[i], (int)size, MPI_BYTE, peer, i, MPI_COMM_WORLD,
@@ -144,6 +144,7 @@ int main(int argc, char **argv)
             {"max-size", &max_size, "largest message"},
             {"warm", &warm, "1: exchange some messages before"},
             {"compute", &before, "milliseconds, before the first receive"},
+            {"buffered", &buffered, "longest message that MPI_Send does not wait with"},
     };
     int peer;
 

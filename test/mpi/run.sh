@@ -369,7 +369,14 @@ run_one() {
         status=3
     fi
 
-    if [ $status -eq 0 ] && grep -q "^PASS $prog " "$log"; then
+    # UCX 1.18 with assertions does not take messages that nobody received, see README.md
+    ended_by_ucx=no
+    [ "$mode:$prog" != stock:unreceived ] ||
+        ! grep -q "Assertion .region->refcount == 0. failed" "$log" || ended_by_ucx=yes
+    if [ $ended_by_ucx = yes ]; then
+        skipped=$((skipped + 1))
+        echo "skip ${seconds}s $name (UCX ends the process)"
+    elif [ $status -eq 0 ] && grep -q "^PASS $prog " "$log"; then
         passed=$((passed + 1))
         echo "ok   ${seconds}s $name"
     elif [ $status -eq 0 ] && grep -q "^SKIP $prog" "$log"; then
@@ -424,6 +431,8 @@ for mpi_name in $mpis; do
                     *:compute_first:tcp | mpich:finalize_early:tcp) continue ;;
                     # Wrong on stock, see README.md
                     mpich:type_storm:*) [ "$mode_name" != stock ] || args="--packed 0" ;;
+                    # UCX 1.18 buffers less
+                    *:finalize_early:*) [ "$mode_name" != stock ] || args="$args --buffered 4096" ;;
                     esac
                     run_one "$mpi_name" "$mode_name" "$prog" "$n" "$t" $args
                 done

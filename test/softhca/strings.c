@@ -80,6 +80,20 @@ static const char *const strings_statuses[] = {
         [IBV_WC_TM_ERR]             = "TM error",
         [IBV_WC_TM_RNDV_INCOMPLETE] = "TM software rendezvous"};
 
+static const char *const strings_opcodes[] = {
+        [IBV_WR_RDMA_WRITE]           = "rdma-write",
+        [IBV_WR_RDMA_WRITE_WITH_IMM]  = "rdma-write-with-imm",
+        [IBV_WR_SEND]                 = "send",
+        [IBV_WR_SEND_WITH_IMM]        = "send-with-imm",
+        [IBV_WR_RDMA_READ]            = "rdma-read",
+        [IBV_WR_ATOMIC_CMP_AND_SWP]   = "atomic-cmp-and-swp",
+        [IBV_WR_ATOMIC_FETCH_AND_ADD] = "atomic-fetch-and-add",
+        [IBV_WR_LOCAL_INV]            = "local-inv",
+        [IBV_WR_BIND_MW]              = "bind-mw",
+        [IBV_WR_SEND_WITH_INV]        = "send-with-inv",
+        [IBV_WR_TSO]                  = "tso",
+        [IBV_WR_DRIVER1]              = "driver1"};
+
 SH_EXPORT const char *ibv_node_type_str(enum ibv_node_type type)
 {
     return STRINGS_LOOKUP(strings_nodes, type);
@@ -98,6 +112,12 @@ SH_EXPORT const char *ibv_event_type_str(enum ibv_event_type event)
 SH_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 {
     return STRINGS_LOOKUP(strings_statuses, status);
+}
+
+/* Not in libibverbs 44 */
+SH_EXPORT const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+    return STRINGS_LOOKUP(strings_opcodes, opcode);
 }
 
 typedef struct strings_rate {

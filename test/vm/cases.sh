@@ -384,7 +384,7 @@ mpi_channel()
 perftest()
 {
     local server word
-    local -a options=() setup=("${ON_RXE[@]}")
+    local -a options=() setup=("${ON_RXE[@]}") program=(ucx_perftest)
     need ucx_perftest ucx-utils
     for word in "$@"; do
         case $word in
@@ -393,10 +393,12 @@ perftest()
         *) options+=("$word") ;;
         esac
     done
-    env "${setup[@]}" ucx_perftest -p 13337 &
+    # One that is built with an MPI is a rank of a job unless it is told
+    ! ucx_perftest -h 2>&1 | grep -q -e '-P <0|1>' || program+=(-P 0)
+    env "${setup[@]}" "${program[@]}" -p 13337 &
     server=$!
     listening 13337 &&
-        env "${setup[@]}" ucx_perftest -f -p 13337 127.0.0.1 -t "${options[@]}" && wait $server &&
-        return
+        env "${setup[@]}" "${program[@]}" -f -p 13337 127.0.0.1 -t "${options[@]}" &&
+        wait $server && return
     end_server $server
 }

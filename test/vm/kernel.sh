@@ -31,6 +31,13 @@ kernel_order()
     done | awk '!seen[$0]++'
 }
 
+# kernel_older_form TREE: modules where Debian 12 has them, and not compressed as those of Debian 13
+kernel_older_form()
+{
+    [ -e "$1/lib" ] || ln -s usr/lib "$1/lib" || return 1
+    find "$1/lib/modules/" -name '*.ko.xz' -exec busybox unxz {} +
+}
+
 # kernel_pick TREE DIR: what is needed of an unpacked package
 kernel_pick()
 {
@@ -100,7 +107,8 @@ kernel_unpack()
         rm -rf "$work"
         return 1
     fi
-    if ! { dpkg-deb -x "$work"/*.deb "$work/tree" && kernel_pick "$work/tree" "$work/kernel"; }; then
+    if ! { dpkg-deb -x "$work"/*.deb "$work/tree" && kernel_older_form "$work/tree" &&
+        kernel_pick "$work/tree" "$work/kernel"; }; then
         echo "cannot unpack the package $package" >&2
         rm -rf "$work"
         return 1

@@ -9,6 +9,7 @@
 #include "config.h"
 #include "config_table.h"
 #include "costs.h"
+#include "../dt/mpi_abi.h"
 #include "../../ucs/misspelt.h"
 #include "../../ucs/log.h"
 #include "../../ucs/rank.h"
@@ -17,7 +18,6 @@
 #include "../../uct/shm/quick.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -436,9 +436,7 @@ uint64_t ri_config_sender_mask(uint64_t of_application)
     if (of_application != 0) {
         return of_application;
     }
-    return (dlsym(RTLD_DEFAULT, "MPII_Version_string") != NULL) ?
-                   CONFIG_MPICH_SENDER_MASK :
-                   0;
+    return (ri_mpi_kind() == RI_MPI_MPICH) ? CONFIG_MPICH_SENDER_MASK : 0;
 }
 
 static void config_write_field(const ri_config_field_t *field, const ri_config_t *config,

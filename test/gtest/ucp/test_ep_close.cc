@@ -319,6 +319,8 @@ TEST_P(test_ep_close, both_close_and_nobody_receives)
                 EXPECT_TRUE((in == out) || (in == std::string(size, '\0')));
                 for (op_ptr &s : sends) {
                     if (!s->done()) {
+                        a().keep_context();
+                        b().keep_context();
                         s->forget();
                         abandoned.push_back(std::move(s));
                     }

@@ -139,7 +139,9 @@ entity::entity(const transport &tr, const entity_params &params)
 entity::~entity()
 {
     destroy_worker();
-    ucp_cleanup(m_context);
+    if (!m_keeps_context) {
+        ucp_cleanup(m_context);
+    }
 }
 
 void entity::destroy_worker()

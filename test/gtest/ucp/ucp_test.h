@@ -120,8 +120,13 @@ public:
 
     void destroy_worker();
 
+    /* For one with a long send that never ended: UCX 1.18 of Debian 13, which has assertions, ends
+     * the process in ucp_cleanup() as the send's memory is in use. */
+    void keep_context() { m_keeps_context = ucx_at_least(1, 18); }
+
 private:
     entity_params m_params;
+    bool m_keeps_context = false;
     ucp_context_h m_context;
     ucp_worker_h m_worker;
     ucs_thread_mode_t m_granted;

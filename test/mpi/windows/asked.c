@@ -343,8 +343,17 @@ void check_errors(win_kind_t kind)
                  MPI_ERR_TRUNCATE, "more than there is room for");
     expect_error(MPI_Accumulate(v, 1, MPI_DOUBLE, other, 0, 1, MPI_DOUBLE, MPI_BAND, w),
                  MPI_ERR_OP, "bits of a real");
-    expect_error(MPI_Accumulate(v, 8, MPI_CHAR, other, 0, 8, MPI_CHAR, MPI_SUM, w),
+    expect_error(MPI_Accumulate(v, 2, MPI_WCHAR, other, 0, 2, MPI_WCHAR, MPI_SUM, w),
                  MPI_ERR_OP, "a sum of text");
+    expect_error(MPI_Compare_and_swap(v, v + 1, v, MPI_DOUBLE, other, 0, w), MPI_ERR_TYPE,
+                 "compare and swap of a real");
+    expect_error(MPI_Accumulate(v, 8, MPI_CHAR, other, 0, 8, MPI_CHAR, MPI_SUM, w),
+                 MPI_SUCCESS, "a sum of characters");
+    MPI_Type_contiguous(8, MPI_BYTE, &mixed);
+    MPI_Type_commit(&mixed);
+    expect_error(MPI_Compare_and_swap(v, v + 1, v, mixed, other, 0, w), MPI_ERR_TYPE,
+                 "compare and swap of a derived type");
+    MPI_Type_free(&mixed);
     MPI_Type_create_struct(2, one, places, both_kinds, &mixed);
     MPI_Type_commit(&mixed);
     expect_error(MPI_Accumulate(v, 1, mixed, other, 0, 1, mixed, MPI_SUM, w),

@@ -402,7 +402,7 @@ TEST_F(config_sender_mask, in_what_order)
     EXPECT_EQ(ALL, mask("ffffffffffffffff", 0));
 }
 
-/* MPICH does not tell UCX: it is known by a symbol. In a process of its own. */
+/* MPICH does not tell UCX: it is known by its version. In a process of its own. */
 TEST_F(config_sender_mask, of_mpich)
 {
     int status;

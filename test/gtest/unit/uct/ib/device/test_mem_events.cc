@@ -5,6 +5,7 @@
 #include "unit/common/ri_cpp.h"
 #include "common/sanitized.h"
 
+#include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <functional>
@@ -363,10 +364,15 @@ TEST(test_mem_events_off, reloc_child)
         return; /* the other test starts it */
     }
     alarm(60); /* or it would wait for ever */
+    /* Debian 13's UCX has a module that loads this; loaded within, it would free memory of libucm's
+     * malloc by the C library's free, which ends the process on stock, too */
+    dlopen("libnuma.so.1", RTLD_NOW | RTLD_GLOBAL);
     ASSERT_NE(nullptr, dlopen("libucp.so.0", RTLD_NOW | RTLD_GLOBAL));
     ucs_status_t status = ri_mem_events_start(&events, recorder::record, &seen);
     EXPECT_TRUE((status == UCS_OK) || (status == UCS_ERR_UNSUPPORTED));
-    EXPECT_EQ(nullptr, dlerror()) << "that is the program's";
+    /* That is the program's, but for what UCX looks up in its modules */
+    const char *error = dlerror();
+    EXPECT_TRUE((error == nullptr) || (strstr(error, "/ucx/") != nullptr)) << error;
     ri_mem_events_stop(&events);
     alarm(0);
 }
