@@ -210,6 +210,12 @@ static int remote_pieces(ri_window_t *window, const ri_window_part_t *part,
     int error = ri_walk_begin(&walk, target, size);
 
     from = (op == MPI_NO_OP) ? NULL : from;
+    if (are_short) {
+        walk.at = ri_pieces_ask_runs(window, part, code | RI_PIECES_LOCK, from, result,
+                                     target, size);
+        from += (from == NULL) ? 0 : walk.at;
+        result += (result == NULL) ? 0 : walk.at;
+    }
     while ((error == MPI_SUCCESS) &&
            ((count = ri_walk_next(&walk, pieces, &length)) > 0)) {
         for (at = 0; (at < count) && (error == MPI_SUCCESS); at += done) {

@@ -8,6 +8,7 @@
 #include "pieces.h"
 #include "element.h"
 #include "stripe.h"
+#include "../ucp/dt/layout_copy.h"
 
 #include <string.h>
 
@@ -41,33 +42,17 @@ typedef struct pieces_request {
     size_t count; /* pieces */
 } pieces_request_t;
 
-/* @return How many pieces from the first one on have its length, and are at one stride. */
-static size_t pieces_regular(const ri_segment_t *pieces, size_t count)
-{
-    uint64_t stride = (count > 1) ? pieces[1].address - pieces[0].address : 0;
-    size_t i;
-
-    for (i = 1; i < count; ++i) {
-        if ((pieces[i].length != pieces[0].length) ||
-            (pieces[i].address - pieces[i - 1].address != stride)) {
-            break;
-        }
-    }
-    return i;
-}
-
-/* Pieces at a stride, as many as there is room for. */
-static void pieces_fill_stride(pieces_request_t *request, const ri_segment_t *pieces,
-                               size_t count)
+/* Runs at a stride, as many as there is room for. */
+static void pieces_fill_runs(pieces_request_t *request, const ri_layout_runs_t *runs)
 {
     pieces_head_t *head = (pieces_head_t *)request->data;
 
-    request->count = ri_min(count, PIECES_ROOM / pieces[0].length);
-    request->bytes = request->count * pieces[0].length;
+    request->count = ri_min(runs->count, PIECES_ROOM / runs->length);
+    request->bytes = request->count * runs->length;
     request->size  = sizeof(*head);
-    head->count    = (uint32_t)request->count;
-    head->length   = (uint32_t)pieces[0].length;
-    head->stride   = (count > 1) ? (int64_t)(pieces[1].address - pieces[0].address) : 0;
+    *head          = (pieces_head_t){.count  = (uint32_t)request->count,
+                                     .length = (uint32_t)runs->length,
+                                     .stride = runs->stride};
 }
 
 /* A list, in the same way. */
@@ -95,45 +80,88 @@ static void pieces_fill_list(pieces_request_t *request, const ri_segment_t *piec
     *head          = (pieces_head_t){.count = (uint32_t)i};
 }
 
+/* Ask for what is in a request, at an address. @return As ri_pieces_ask(). */
+static size_t pieces_ask(ri_window_t *window, const ri_window_part_t *part, unsigned kind,
+                         const char *from, char *result, uint64_t address,
+                         pieces_request_t *request)
+{
+    ri_mailbox_head_t head = {
+            .kind    = (uint16_t)(RI_WINDOW_OPS_KIND | RI_PIECES_KIND | kind),
+            .length  = RI_MAILBOX_DATA,
+            .region  = part->region,
+            .address = address};
+    unsigned calls = 1 + (unsigned)request->count / PIECES_OF_A_CALL;
+
+    if (request->count == 0) {
+        return 0; /* a long one */
+    }
+    if (from != NULL) {
+        memcpy(request->data + request->size, from, request->bytes);
+        request->size += request->bytes;
+    }
+    head.data_length = (uint16_t)request->size;
+    if (result != NULL) {
+        head.kind |= RI_PIECES_FETCH;
+    }
+    if (window->ops->ask(part->reach, &head, request->data,
+                         (result != NULL) ? request->data : NULL,
+                         calls) != RI_WINDOW_DONE) {
+        return 0;
+    }
+    if (result != NULL) {
+        memcpy(result, request->data, request->bytes);
+    }
+    return request->count;
+}
+
+/* @return Whether the runs of data are such ones; then @a runs is set to those of @a size bytes. */
+static int pieces_are_runs(const ri_typed_t *there, size_t size, ri_layout_runs_t *runs)
+{
+    const ri_layout_t *layout = there->type->layout;
+
+    if (there->type->is_contiguous || (layout == NULL) ||
+        !ri_layout_is_runs(layout, there->buffer, (size_t)there->count, runs) ||
+        (runs->length > RI_PIECES_SHORT)) {
+        return 0;
+    }
+    runs->count = ri_min(runs->count, size / runs->length);
+    return 1;
+}
+
+size_t ri_pieces_ask_runs(ri_window_t *window, const ri_window_part_t *part,
+                          unsigned kind, const char *from, char *result,
+                          const ri_typed_t *there, size_t size)
+{
+    _Alignas(pieces_head_t) pieces_request_t request;
+    size_t bytes = 0, done;
+    ri_layout_runs_t runs;
+
+    if (!pieces_are_runs(there, size, &runs)) {
+        return 0;
+    }
+    while (runs.count > 0) {
+        pieces_fill_runs(&request, &runs);
+        done = pieces_ask(window, part, kind, (from != NULL) ? from + bytes : NULL,
+                          (result != NULL) ? result + bytes : NULL, runs.address,
+                          &request);
+        if (done == 0) {
+            break;
+        }
+        bytes += done * runs.length;
+        runs.address += done * (uint64_t)runs.stride;
+        runs.count -= done;
+    }
+    return bytes;
+}
+
 size_t ri_pieces_ask(ri_window_t *window, const ri_window_part_t *part, unsigned kind,
                      const char *from, char *result, const ri_segment_t *pieces,
                      size_t count)
 {
     _Alignas(pieces_head_t) pieces_request_t request;
-    size_t regular         = pieces_regular(pieces, count);
-    ri_mailbox_head_t head = {
-            .kind    = (uint16_t)(RI_WINDOW_OPS_KIND | RI_PIECES_KIND | kind),
-            .length  = RI_MAILBOX_DATA,
-            .region  = part->region,
-            .address = pieces[0].address};
-    unsigned calls;
 
-    if ((regular == count) || (regular >= 8)) {
-        pieces_fill_stride(&request, pieces, regular);
-    } else {
-        pieces_fill_list(&request, pieces, count);
-    }
-    if (request.count == 0) {
-        return 0; /* a long one */
-    }
-    if (from != NULL) {
-        memcpy(request.data + request.size, from, request.bytes);
-        request.size += request.bytes;
-    }
-    head.data_length = (uint16_t)request.size;
-    if (result != NULL) {
-        head.kind |= RI_PIECES_FETCH;
-    }
-    calls = 1 + (unsigned)request.count / PIECES_OF_A_CALL;
-    if (window->ops->ask(part->reach, &head, request.data,
-                         (result != NULL) ? request.data : NULL,
-                         calls) != RI_WINDOW_DONE) {
-        return 0;
-    }
-    if (result != NULL) {
-        memcpy(result, request.data, request.bytes);
-    }
-    return request.count;
+    pieces_fill_list(&request, pieces, count);
+    return pieces_ask(window, part, kind, from, result, pieces[0].address, &request);
 }
 
 /* A request that is served, as it was copied. */

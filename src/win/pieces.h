@@ -8,7 +8,9 @@
 #ifndef RI_WIN_PIECES_H
 #define RI_WIN_PIECES_H
 
+#include "move.h"
 #include "window.h"
+#include "../uct/api/plane.h"
 
 /* Up to this mean length pieces are short: in bytes. */
 #define RI_PIECES_SHORT 256
@@ -34,6 +36,19 @@
 size_t ri_pieces_ask(ri_window_t *window, const ri_window_part_t *part, unsigned kind,
                      const char *from, char *result, const ri_segment_t *pieces,
                      size_t count);
+
+/**
+ * The same for data of which all runs have one length, no more than RI_PIECES_SHORT, and one stride: in
+ * as many requests as it takes.
+ *
+ * @param there  A buffer of that process.
+ * @param size   Bytes of its data.
+ *
+ * @return How many bytes are done, the first ones; 0 also if the runs are others.
+ */
+size_t ri_pieces_ask_runs(ri_window_t *window, const ri_window_part_t *part,
+                          unsigned kind, const char *from, char *result,
+                          const ri_typed_t *there, size_t size);
 
 /** Do what another process has asked for in this way: wire input. @return As ri_mailbox_func_t. */
 int ri_pieces_serve(ri_window_t *window, const ri_mailbox_head_t *head, uint8_t *data);

@@ -90,6 +90,9 @@ static int remote_copy_packed(ri_window_t *window, const ri_window_part_t *part,
     ri_walk_t walk;
     int error = ri_walk_begin(&walk, there, size);
 
+    walk.at = ri_pieces_ask_runs(window, part, code, is_put ? packed : NULL,
+                                 is_put ? NULL : packed, there, size);
+    packed += walk.at;
     while ((error == MPI_SUCCESS) &&
            ((count = ri_walk_next(&walk, pieces, &length)) > 0)) {
         done = (size_t)are_short;

@@ -321,32 +321,34 @@ static ri_layout_node_t copy_elements(const ri_layout_t *layout, size_t count)
     return all;
 }
 
-/* @return Whether elements are one loop of runs; then @a loop is that, and @a side its first run. */
-static int copy_is_loop(const ri_layout_t *layout, const void *buffer, size_t count,
-                        ri_layout_node_t *loop, copy_side_t *side)
+int ri_layout_is_runs(const ri_layout_t *layout, const void *buffer, size_t count,
+                      ri_layout_runs_t *runs)
 {
-    *loop = copy_elements(layout, count);
-    if ((loop->count == 1) && (loop->child != NULL) &&
-        (loop->child->kind == RI_LAYOUT_LOOP)) {
-        *loop = *loop->child;
+    ri_layout_node_t loop = copy_elements(layout, count);
+
+    if ((loop.count == 1) && (loop.child != NULL) &&
+        (loop.child->kind == RI_LAYOUT_LOOP)) {
+        loop = *loop.child;
     }
-    side->at     = (uintptr_t)buffer + (uintptr_t)layout->root.disp;
-    side->stride = loop->stride;
-    return loop->child == NULL;
+    *runs = (ri_layout_runs_t){.address = (uintptr_t)buffer + (uint64_t)layout->root.disp,
+                               .stride  = loop.stride,
+                               .length  = loop.unit,
+                               .count   = loop.count};
+    return (loop.child == NULL) && (loop.unit > 0);
 }
 
 int ri_layout_copy_loops(const ri_layout_t *from, const void *src, size_t from_count,
                          const ri_layout_t *to, void *dst, size_t to_count, size_t length)
 {
-    ri_layout_node_t in, out;
-    copy_side_t s, d;
+    ri_layout_runs_t in, out;
 
-    if (!copy_is_loop(from, src, from_count, &in, &s) ||
-        !copy_is_loop(to, dst, to_count, &out, &d) || (in.unit != out.unit) ||
-        (length % in.unit != 0)) {
+    if (!ri_layout_is_runs(from, src, from_count, &in) ||
+        !ri_layout_is_runs(to, dst, to_count, &out) || (in.length != out.length) ||
+        (length % in.length != 0)) {
         return 0;
     }
-    copy_blocks(d, s, in.unit, length / in.unit);
+    copy_blocks((copy_side_t){out.address, out.stride},
+                (copy_side_t){in.address, in.stride}, in.length, length / in.length);
     return 1;
 }
 

@@ -32,6 +32,18 @@ int ri_layout_copy_loops(const ri_layout_t *from, const void *src, size_t from_c
                          const ri_layout_t *to, void *dst, size_t to_count,
                          size_t length);
 
+/* Runs of one length at one stride. */
+typedef struct ri_layout_runs {
+    uint64_t address; /* of the first one */
+    int64_t stride;
+    size_t length;
+    size_t count;
+} ri_layout_runs_t;
+
+/** @return Whether the data of @a count elements is such runs; then @a runs is set. */
+int ri_layout_is_runs(const ri_layout_t *layout, const void *buffer, size_t count,
+                      ri_layout_runs_t *runs);
+
 /**
  * The pieces of memory that @a length packed bytes are in, from the byte @a offset on. Pieces that
  * adjoin are one. @a max is not 0.

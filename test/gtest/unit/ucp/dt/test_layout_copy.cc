@@ -131,11 +131,76 @@ TEST_F(test_layout_copy, segments)
     });
 }
 
+/* What is said to be runs of one length at one stride has the same bytes. */
+TEST_F(test_layout_copy, runs)
+{
+    unsigned found = 0;
+
+    for_seeds(600, [&](rng &random) {
+        ri_layout_runs_t runs;
+
+        make(random);
+        if (ri_layout_is_runs(m_layout, buffer(), m_count, &runs)) {
+            ++found;
+            ASSERT_EQ(m_places.size(), runs.count * runs.length);
+            for (size_t j = 0; j < m_places.size(); ++j) {
+                ASSERT_EQ((uintptr_t)buffer() + m_places[j],
+                          runs.address + (int64_t)(j / runs.length) * runs.stride +
+                                  j % runs.length);
+            }
+        }
+        ri_layout_put(m_layout);
+    });
+    EXPECT_LT(50u, found);
+}
+
+/* Blocks to blocks of the same length at another stride, or of another element. */
+TEST_F(test_layout_copy, loops)
+{
+    unsigned copied = 0;
+
+    for_seeds(600, [&](rng &random) {
+        size_t unit = random.range(1, 3) * 4, count = random.range(1, 40), used;
+        bytes from(4000), to(4000, 0xee), expected(4000, 0xee), packed(4000);
+        ri_layout_t *in, *out;
+
+        for (uint8_t &byte : from) {
+            byte = random.next();
+        }
+        m_layout = end(ri_layout_repeat(&m_builder, ri_layout_run(unit), count,
+                                        unit + random.below(20)),
+                       0);
+        in       = m_layout;
+        ri_layout_begin(&m_builder);
+        m_layout = end(ri_layout_repeat(&m_builder,
+                                        ri_layout_run(random.percent(80) ? unit : 4),
+                                        count, unit + random.below(20)),
+                       0);
+        out      = m_layout;
+        used     = ri_min((size_t)in->size, (size_t)out->size);
+        used -= random.percent(20) ? random.below(used) : 0;
+        ri_layout_pack(in, from.data(), 1, 0, packed.data(), used);
+        ri_layout_unpack(out, expected.data(), 1, 0, packed.data(), used);
+        if (ri_layout_copy_loops(in, from.data(), 1, out, to.data(), 1, used)) {
+            ++copied;
+            ASSERT_EQ(expected, to);
+        } else {
+            ASSERT_EQ(bytes(4000, 0xee), to);
+        }
+        ri_layout_put(in);
+        ri_layout_put(out);
+    });
+    EXPECT_LT(200u, copied);
+}
+
 TEST_F(test_layout_copy, nothing)
 {
+    ri_layout_runs_t runs;
+
     m_layout = end(ri_layout_run(0), 8);
     ri_layout_pack(m_layout, nullptr, 10, 0, nullptr, 0);
     ri_layout_unpack(m_layout, nullptr, 10, 0, nullptr, 0);
+    EXPECT_FALSE(ri_layout_is_runs(m_layout, nullptr, 10, &runs));
     ri_layout_put(m_layout);
 }
 
