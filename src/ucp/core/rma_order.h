@@ -54,6 +54,16 @@ ri_rma_op_t *ri_rma_op_new(ri_worker_t *worker);
  * channel until @ref ri_rma_flushed or @ref ri_rma_ordered says that it is over. */
 void ri_rma_set_behind(ri_conn_t *conn);
 
+/** @return Whether operations of a worker were left to stock that are not known to be over. */
+static inline int ri_rma_has_stock(const ri_worker_t *worker)
+{
+    const ri_rma_t *rma = &worker->rma;
+
+    return !ucs_list_is_empty((ucs_list_link_t *)&rma->behind) ||
+           !ucs_list_is_empty((ucs_list_link_t *)&rma->closed) || (rma->left != 0) ||
+           (rma->in_stock > 0);
+}
+
 /** The application has fenced: until what was started before is over, later one-sided operations go
  * by stock as well, which keeps them behind it (RI_CONN_FENCED). */
 void ri_rma_fence(ri_worker_t *worker);

@@ -15,11 +15,12 @@
 #include "../rma/direct.h"
 #include "../rma/posts.h"
 
-/* A strong fence, the default from 1.16 on, makes progress under stock's lock. */
+/* A strong fence, the default from 1.16 on, makes progress under stock's lock, and waits for the
+ * targets. So stock is left out where none of the operations before is its own. */
 ucs_status_t ucp_worker_fence(ucp_worker_h stock)
 {
     ri_worker_t *worker = ri_worker_find(stock);
-    ucs_status_t status;
+    ucs_status_t status = UCS_OK;
 
     ri_stock_resolve();
     if (worker == NULL) {
@@ -29,7 +30,9 @@ ucs_status_t ucp_worker_fence(ucp_worker_h stock)
     ri_posts_settle_all(worker);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     ri_rma_fence(worker);
-    status = ri_stock.worker_fence(stock);
+    if (ri_rma_has_stock(worker)) {
+        status = ri_stock.worker_fence(stock);
+    }
     ri_worker_unlock(worker);
     return status;
 }

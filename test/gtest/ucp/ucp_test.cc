@@ -60,6 +60,14 @@ bool is_stock()
            (scheme == nullptr) || (strcmp(scheme, "recv_init") != 0);
 }
 
+bool is_by_ucx()
+{
+    const char *preload = getenv("LD_PRELOAD");
+
+    return is_stock() ||
+           ((preload != nullptr) && (strstr(preload, "memory_kinds") != nullptr));
+}
+
 bool poll_until(const std::function<bool()> &condition,
                 const std::function<unsigned()> &progress, double seconds)
 {

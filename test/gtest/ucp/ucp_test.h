@@ -77,6 +77,10 @@ bool ucx_at_least(unsigned major, unsigned minor);
 /* Whether nothing is between the test and UCX: the library is not there, or not switched on. */
 bool is_stock();
 
+/* Whether UCX takes messages, or some of them: the library leaves to it half of the buffers, which
+ * seem not to be the host's (memory_kinds.c). */
+bool is_by_ucx();
+
 /* Calls `progress` until `condition` holds; false when the deadline passes. */
 bool poll_until(const std::function<bool()> &condition,
                 const std::function<unsigned()> &progress,
