@@ -21,6 +21,9 @@
 #define REMOTE_FETCH RI_PIECES_FETCH
 #define REMOTE_SWAP  0x2000u
 
+/* So often a process is asked that refuses. */
+#define REMOTE_REFUSALS 8
+
 /* An operation is a system call to read, and one to write. */
 #define REMOTE_CALLS 2
 
@@ -96,8 +99,17 @@ static int remote_ask(ri_window_t *window, const ri_window_part_t *part, unsigne
             .region      = part->region,
             .address     = to};
 
-    return window->ops->ask(part->reach, &head, from, result, REMOTE_CALLS) ==
-           RI_WINDOW_DONE;
+    ri_window_wait_t wait = {.window = window};
+    ri_window_fate_t fate = RI_WINDOW_OPS_REFUSED;
+    unsigned looks;
+
+    /* Somebody who has a lock gives it back soon, and the process is faster than all who take it */
+    for (looks = 0; (fate == RI_WINDOW_OPS_REFUSED) && (looks < REMOTE_REFUSALS);
+         ++looks) {
+        fate = window->ops->ask(part->reach, &head, from, result, REMOTE_CALLS);
+        ri_window_wait(&wait);
+    }
+    return fate == RI_WINDOW_OPS_DONE;
 }
 
 /* Whole elements, but no more than so many bytes. */
@@ -153,8 +165,11 @@ static int remote_combine_pieces_in(ri_window_t *window, const ri_window_part_t 
                                     const ri_segment_t *pieces, size_t count,
                                     size_t bytes, char *room)
 {
-    int error = remote_copy_pieces(window, part, 0, pieces, count, room, bytes);
+    int error = MPI_SUCCESS;
 
+    if ((result != NULL) || (op != MPI_REPLACE)) {
+        error = remote_copy_pieces(window, part, 0, pieces, count, room, bytes);
+    }
     if (error != MPI_SUCCESS) {
         return error;
     }
@@ -195,6 +210,18 @@ static int remote_combine_pieces(ri_window_t *window, const ri_window_part_t *pa
     return error;
 }
 
+/* @return How many pieces are combined at once, the first of which is shorter than REMOTE_LONG bytes. */
+static size_t remote_some(const ri_segment_t *pieces, size_t count, size_t *bytes)
+{
+    size_t i;
+
+    *bytes = pieces[0].length;
+    for (i = 1; (i < count) && (*bytes + pieces[i].length <= REMOTE_LONG); ++i) {
+        *bytes += pieces[i].length;
+    }
+    return i;
+}
+
 /* Elements without gaps, in pieces that a layout tells. */
 static int remote_pieces(ri_window_t *window, const ri_window_part_t *part,
                          const char *from, char *result, const ri_typed_t *target,
@@ -219,12 +246,18 @@ static int remote_pieces(ri_window_t *window, const ri_window_part_t *part,
     while ((error == MPI_SUCCESS) &&
            ((count = ri_walk_next(&walk, pieces, &length)) > 0)) {
         for (at = 0; (at < count) && (error == MPI_SUCCESS); at += done) {
-            done   = are_short ? ri_pieces_ask(window, part, code | RI_PIECES_LOCK, from,
-                                               result, pieces + at, count - at) :
-                                 0;
-            length = ri_walk_bytes(pieces + at, (done > 0) ? done : count - at);
-            if (done == 0) {
-                done  = count - at;
+            done = are_short ? ri_pieces_ask(window, part, code | RI_PIECES_LOCK, from,
+                                             result, pieces + at, count - at) :
+                               0;
+            if (done > 0) {
+                length = ri_walk_bytes(pieces + at, done);
+            } else if (pieces[at].length >= REMOTE_LONG) {
+                done   = 1;
+                length = pieces[at].length;
+                error  = remote_run(window, part, element, op, from, result,
+                                    pieces[at].address, length);
+            } else {
+                done  = remote_some(pieces + at, count - at, &length);
                 error = remote_combine_pieces(window, part, element, op, from, result,
                                               pieces + at, done, length);
             }
@@ -319,7 +352,7 @@ int ri_accumulate_remote_swap(ri_window_t *window, const ri_window_part_t *part,
     memcpy(both, value, size);
     memcpy(both + size, compare, size);
     if (window->ops->ask(part->reach, &head, both, result, REMOTE_CALLS) ==
-        RI_WINDOW_DONE) {
+        RI_WINDOW_OPS_DONE) {
         return MPI_SUCCESS;
     }
     stripes = ri_stripes_of(part, to, size);
@@ -344,7 +377,9 @@ static int remote_serve(const ri_mailbox_head_t *head, uint8_t *data, void *memo
         ri_accumulate_local_swap(NULL, NULL, size, old, old + size, data, memory);
         return (int)size;
     }
-    if ((head->data_length != 0) && (head->data_length != size)) {
+    if ((kind & ~(REMOTE_FETCH | RI_ELEMENT_CODE_MASK)) ||
+        !ri_element_code_fits(kind, size) ||
+        (head->data_length != (ri_element_code_has_no_data(kind) ? 0 : size))) {
         return -1;
     }
     if (kind & REMOTE_FETCH) {

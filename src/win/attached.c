@@ -71,15 +71,21 @@ int ri_attached_add(ri_attached_t *attached, const void *base, size_t size)
 
 int ri_attached_remove(ri_attached_t *attached, const void *base)
 {
-    size_t i;
+    size_t found, i;
     int is_removed;
 
     pthread_mutex_lock(&attached->lock);
-    for (i = 0; (i < attached->count) && (attached->ranges[i].address != (uintptr_t)base);
-         ++i) {}
-    is_removed = (i < attached->count);
+    found = attached->count;
+    for (i = 0; i < attached->count; ++i) {
+        /* Memory of no bytes may have been attached at the same address, and goes last */
+        if ((attached->ranges[i].address == (uintptr_t)base) &&
+            ((found == attached->count) || (attached->ranges[i].size > 0))) {
+            found = i;
+        }
+    }
+    is_removed = (found < attached->count);
     if (is_removed) {
-        attached->ranges[i] = attached->ranges[--attached->count];
+        attached->ranges[found] = attached->ranges[--attached->count];
     }
     pthread_mutex_unlock(&attached->lock);
     return is_removed;

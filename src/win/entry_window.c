@@ -252,6 +252,15 @@ static int entry_flush(ri_window_t *window, int rank)
                    error;
 }
 
+static int entry_flush_local(ri_window_t *window, int rank)
+{
+    int error;
+
+    return entry_has_rank(window, rank, &error) ?
+                   ri_window_end(window, ri_epoch_flush_local(window, rank)) :
+                   error;
+}
+
 RI_ENTRY(Win_lock, (int lock_type, int rank, int assertion, MPI_Win win),
          (lock_type, rank, assertion, win),
          entry_lock(window, lock_type, rank, assertion))
@@ -261,11 +270,12 @@ RI_ENTRY(Win_lock_all, (int assertion, MPI_Win win), (assertion, win),
 RI_ENTRY(Win_unlock_all, (MPI_Win win), (win),
          ri_window_end(window, ri_epoch_unlock_all(window)))
 RI_ENTRY(Win_flush, (int rank, MPI_Win win), (rank, win), entry_flush(window, rank))
-RI_ENTRY(Win_flush_local, (int rank, MPI_Win win), (rank, win), entry_flush(window, rank))
+RI_ENTRY(Win_flush_local, (int rank, MPI_Win win), (rank, win),
+         entry_flush_local(window, rank))
 RI_ENTRY(Win_flush_all, (MPI_Win win), (win),
          ri_window_end(window, ri_epoch_flush(window, -1)))
 RI_ENTRY(Win_flush_local_all, (MPI_Win win), (win),
-         ri_window_end(window, ri_epoch_flush(window, -1)))
+         ri_window_end(window, ri_epoch_flush_local(window, -1)))
 
 /* Nothing is kept back: a fence of the processor is enough. */
 static int entry_sync(void)

@@ -42,15 +42,18 @@ int ri_epoch_fence(ri_window_t *window, int mode)
 {
     int access = epoch_access_kind(window);
     int both   = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
-    int error;
+    int error, lost;
 
     if ((!epoch_may_lock(window) && (access != RI_WINDOW_FENCE)) ||
         epoch_has_locks(window) || window->is_exposed) {
         return MPI_ERR_RMA_SYNC;
     }
     error = ri_remote_settle(window, -1);
-    if (((mode & both) != both) && (error == MPI_SUCCESS)) {
+    if ((mode & both) !=
+        both) { /* the others wait for this process whatever has become of its puts */
+        lost  = error;
         error = ri_window_barrier(window);
+        error = (error == MPI_SUCCESS) ? lost : error;
     }
     epoch_set_access(window,
                      (mode & MPI_MODE_NOSUCCEED) ? RI_WINDOW_NONE : RI_WINDOW_FENCED);
@@ -335,7 +338,7 @@ int ri_epoch_unlock_all(ri_window_t *window)
     return error;
 }
 
-int ri_epoch_flush(ri_window_t *window, int rank)
+int ri_epoch_flush_local(ri_window_t *window, int rank)
 {
     int is_ok = (epoch_access_kind(window) == RI_WINDOW_LOCK_ALL);
 
@@ -346,9 +349,16 @@ int ri_epoch_flush(ri_window_t *window, int rank)
                 (atomic_load_explicit(&window->targets[rank].lock,
                                       memory_order_relaxed) != RI_WINDOW_UNLOCKED);
     }
+    return is_ok ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
+}
+
+int ri_epoch_flush(ri_window_t *window, int rank)
+{
+    int error = ri_epoch_flush_local(window, rank);
+
     /* What was written is there for all who are told of it after this */
     atomic_thread_fence(memory_order_seq_cst);
-    return is_ok ? ri_remote_settle(window, rank) : MPI_ERR_RMA_SYNC;
+    return (error == MPI_SUCCESS) ? ri_remote_settle(window, rank) : error;
 }
 
 int ri_epoch_is_over(ri_window_t *window)

@@ -74,6 +74,10 @@ int ri_epoch_unlock_all(ri_window_t *window);
  * if the rank is not locked. */
 int ri_epoch_flush(ri_window_t *window, int rank);
 
+/** Flush the rank here: all buffers of the program are free again, as they always are. @return As
+ * ri_epoch_flush(). */
+int ri_epoch_flush_local(ri_window_t *window, int rank);
+
 /** @return Whether the window may be freed. */
 int ri_epoch_is_over(ri_window_t *window);
 

@@ -45,7 +45,10 @@ typedef struct make_told {
     int32_t is_apart; /* its memory need not lie behind that of the rank before */
     int32_t flavor;
     int32_t is_reachable; /* others reach memory that this rank has made by itself */
+    uint8_t reserved[72]; /* 0; all versions tell as many bytes */
 } make_told_t;
+
+_Static_assert(sizeof(make_told_t) == 128, "the same in all versions");
 
 /* The file, as rank 0 tells it. */
 typedef struct make_file {

@@ -105,7 +105,7 @@ static size_t pieces_ask(ri_window_t *window, const ri_window_part_t *part, unsi
     }
     if (window->ops->ask(part->reach, &head, request->data,
                          (result != NULL) ? request->data : NULL,
-                         calls) != RI_WINDOW_DONE) {
+                         calls) != RI_WINDOW_OPS_DONE) {
         return 0;
     }
     if (result != NULL) {

@@ -11,12 +11,13 @@
 #include "walk.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A system call copies so many bytes while it goes to the next piece, or less. */
-#define REMOTE_GAP 1024
+/* Gaps are got as well if there are no more bytes to a piece than a system call copies in the time that
+ * it takes for one; and no more in all than are worth the memory. */
+#define REMOTE_GAP  1024
+#define REMOTE_SPAN ((size_t)1 << 22)
 
 /* Packed data of so many bytes is on the stack. */
 #define REMOTE_STACK 1024
@@ -32,10 +33,10 @@ const ri_window_ops_t *ri_remote_ops(void)
 int ri_remote_error(ri_window_fate_t fate)
 {
     switch (fate) {
-    case RI_WINDOW_DONE:
-    case RI_WINDOW_POSTED:
+    case RI_WINDOW_OPS_DONE:
+    case RI_WINDOW_OPS_POSTED:
         return MPI_SUCCESS;
-    case RI_WINDOW_BAD:
+    case RI_WINDOW_OPS_BAD:
         return MPI_ERR_RMA_RANGE;
     default:
         return MPI_ERR_OTHER;
@@ -139,8 +140,10 @@ static int remote_get_span(ri_window_t *window, const ri_window_part_t *part,
 /* @return Whether to get the gaps, too, takes less time than to leave them out. */
 static int remote_has_short_gaps(const ri_typed_t *typed)
 {
-    return !typed->type->is_contiguous &&
-           (ri_walk_span(typed) <= REMOTE_GAP * ri_walk_count(typed));
+    size_t span = ri_walk_span(typed);
+
+    return !typed->type->is_contiguous && (span <= REMOTE_SPAN) &&
+           (span <= REMOTE_GAP * ri_walk_count(typed));
 }
 
 /* A type that the MPI alone understands. What is not put stays as it is. */
@@ -195,7 +198,7 @@ static int remote_put_packed(ri_window_t *window, int rank, char *packed, size_t
     }
     fate = window->ops->put(part->reach, part->region, (uintptr_t)to->buffer, packed,
                             size);
-    if (fate == RI_WINDOW_POSTED) {
+    if (fate == RI_WINDOW_OPS_POSTED) {
         atomic_fetch_add_explicit(&window->targets[rank].num_posted, 1,
                                   memory_order_relaxed);
     }

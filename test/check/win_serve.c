@@ -112,6 +112,10 @@ static void check_wrong(void)
             (ask(sum, 0, RI_MAILBOX_DATA + 8, 8, data) == -1) &&
             (ask(SWAP, 0, 8, 8, data) == -1) && (ask(SWAP, 0, 64, 128, data) == -1) &&
             (ask(0, 0, 8, 8, data) == -1) && (ask(FETCH, 0, 8, 8, data) == -1);
+    is_ok = is_ok && (ask(sum, 0, 8, 0, data) == -1) &&
+            (ask(code_of(MPI_NO_OP) | FETCH, 0, 8, 8, data) == -1) &&
+            (ask(sum | 0x400u, 0, 8, 8, data) == -1) &&
+            (ask(SWAP | sum, 0, 8, 8, data) == -1);
     result(is_ok, "wrong lengths, no operation");
     is_ok = (ask(sum, SIZE, 8, 8, data) == -1) &&
             (ask(sum, SIZE - 4, 8, 8, data) == -1) &&
@@ -295,6 +299,15 @@ static void check_attached(void)
             ri_attached_remove(&attached, memory + 200) &&
             !ri_attached_has(&attached, (uintptr_t)memory + 200, 1) &&
             ri_attached_has(&attached, (uintptr_t)memory + 3800, 100);
+    /* Nothing is attached at the same address as something, and is detached behind it */
+    is_ok = is_ok && ri_attached_add(&attached, memory + 8000, 0) &&
+            ri_attached_add(&attached, memory + 8000, 50) &&
+            ri_attached_remove(&attached, memory + 8000) &&
+            !ri_attached_has(&attached, (uintptr_t)memory + 8000, 1) &&
+            ri_attached_add(&attached, memory + 8000, 50) &&
+            ri_attached_remove(&attached, memory + 8000) &&
+            ri_attached_remove(&attached, memory + 8000) &&
+            !ri_attached_remove(&attached, memory + 8000);
     ri_attached_end(&attached);
     result(is_ok, "memory that is attached");
 }

@@ -109,6 +109,9 @@ int main(int argc, char **argv)
     if (has_errors) {
         check_odd((win_kind_t)kind);
         check_errors((win_kind_t)kind);
+        if (kind == WIN_CREATED) {
+            check_bad_put();
+        }
     }
     return mt_pass("rounds=%ld kind=%ld", rounds, kind);
 }

@@ -52,11 +52,12 @@ typedef struct ri_window_server {
 
 /* How an operation has ended. */
 typedef enum ri_window_fate {
-    RI_WINDOW_DONE,
-    RI_WINDOW_POSTED,   /* data is copied, and settle() is to be called */
-    RI_WINDOW_NOT_DONE, /* ask() only: the process does not look, or does not want to */
-    RI_WINDOW_BAD,      /* there is no such memory */
-    RI_WINDOW_GONE      /* the process has ended */
+    RI_WINDOW_OPS_DONE,
+    RI_WINDOW_OPS_POSTED,   /* data is copied, and settle() is to be called */
+    RI_WINDOW_OPS_NOT_DONE, /* ask() only: the process does not look, or it does not pay */
+    RI_WINDOW_OPS_REFUSED,  /* ask() only: the process does not want to */
+    RI_WINDOW_OPS_BAD,      /* there is no such memory */
+    RI_WINDOW_OPS_GONE      /* the process has ended */
 } ri_window_fate_t;
 
 /* A function with a reach may be called by several threads. */

@@ -46,8 +46,7 @@ static int mail_skips(ri_reach_t *reach)
 
 int ri_mail_pays(ri_reach_t *reach, size_t length, unsigned calls)
 {
-    double gain = calls * ri_costs_plane(&ri_costs, length) -
-                  ri_costs_mail(&ri_costs, length);
+    double gain = ri_mail_queue_gain(length, calls);
 
     /* What is gained is worth a look in any case, or the target has looked of late */
     return (gain >= 0) && ((gain > RI_MAIL_LOOKS_TIME) || !mail_skips(reach));
@@ -138,7 +137,7 @@ ri_mail_fate_t ri_mail_ask_quickly(ri_reach_t *reach, const ri_mailbox_head_t *h
     ri_mail_fate_t fate;
 
     if (!ri_mail_pays(reach, head->length, calls)) {
-        return RI_MAIL_REFUSED;
+        return RI_MAIL_WITHDRAWN;
     }
     fate = ri_mail_ask(reach, head, data, result, withdrawn_p);
     if (fate == RI_MAIL_WITHDRAWN) {

@@ -15,8 +15,8 @@
 
 #include <string.h>
 
-/* Up to this length parts take less time than a system call, however far the other core is, where one
- * of them does: what a call costs hardly depends on the length. Longer operations go in parts where the mailbox is quick
+/* Up to this length parts take less time than a system call, if one part does, however far the other
+ * core is: what a call costs hardly depends on the length. Longer operations go in parts where the mailbox is quick
  * (uct/shm/quick.h), up to the length of messages that a quick ring takes. */
 #define PARTS_FAR ((size_t)4 * RI_MAILBOX_DATA)
 

@@ -27,17 +27,25 @@
 /* The most copies that are made here, without asking, when a target did not look. */
 #define RI_MAIL_SKIP_MAX 32
 
+/** @return How many ns an answer to an operation of @a length bytes saves, which takes so many system
+ * calls otherwise. */
+static inline double ri_mail_queue_gain(size_t length, unsigned calls)
+{
+    return calls * ri_costs.plane.call + length / ri_costs.plane.rate -
+           ri_costs_mail(&ri_costs, length);
+}
+
 /** A target did not look at an operation of @a length bytes, for which so many system calls are made
  * now. It is not asked for the next ones, until these have taken as much more time than an answer as
  * the look was in vain. */
 static inline void ri_mail_queue_skip(ri_reach_t *reach, size_t length, unsigned calls)
 {
-    double more = calls * ri_costs_plane(&ri_costs, length) -
-                  ri_costs_mail(&ri_costs, length);
-    int skip = (more * RI_MAIL_SKIP_MAX <= RI_MAIL_LOOKS_TIME) ?
-                       RI_MAIL_SKIP_MAX :
-                       (int)(RI_MAIL_LOOKS_TIME / more);
+    double more = ri_mail_queue_gain(length, calls);
+    int skip    = RI_MAIL_SKIP_MAX;
 
+    if (more > RI_MAIL_LOOKS_TIME / RI_MAIL_SKIP_MAX) {
+        skip = (int)(RI_MAIL_LOOKS_TIME / more);
+    }
     atomic_store_explicit(&reach->skip_mail, skip, memory_order_relaxed);
 }
 
@@ -79,6 +87,7 @@ static inline void ri_mail_queue_note_done(ri_reach_t *reach)
 {
     reach->skip_calls = 0;
     reach->skip_parts = 0;
+    atomic_store_explicit(&reach->skip_mail, 0, memory_order_relaxed);
 }
 
 /** How many seconds a put waits for its target that this process cannot do in its place. */

@@ -224,16 +224,29 @@ void ri_reach_hold(ri_reach_t *reach)
     reach_unlock();
 }
 
-/* Keep a reach that nobody uses any more, or free it. */
+/* Keep a reach that nobody uses any more, or free it. The one that was kept for longest makes way. */
 static void reach_leave(ri_reach_t *reach)
 {
-    if (ri_reach_is_out(reach) || (reach->generation != ri_process_generation) ||
-        (reaches.kept == REACHES_KEPT)) {
+    ri_reach_t *oldest;
+
+    if (ri_reach_is_out(reach) || (reach->mail.area == NULL) ||
+        (reach->generation != ri_process_generation)) {
         reach_free(reach);
-    } else {
-        reach->is_kept = 1;
-        ++reaches.kept;
+        return;
     }
+    if (reaches.kept == REACHES_KEPT) {
+        ucs_list_for_each(oldest, &reaches.list, list) {
+            if (oldest->is_kept) {
+                --reaches.kept;
+                reach_free(oldest);
+                break;
+            }
+        }
+    }
+    reach->is_kept = 1;
+    ++reaches.kept;
+    ucs_list_del(&reach->list);
+    ucs_list_add_tail(&reaches.list, &reach->list);
 }
 
 void ri_reach_put(ri_reach_t *reach)

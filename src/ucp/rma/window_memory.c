@@ -42,10 +42,10 @@ static void window_disconnect(void *reach)
 static ri_window_fate_t window_fate(ri_reach_t *reach, ucs_status_t status)
 {
     if (ri_likely(status == UCS_OK)) {
-        return RI_WINDOW_DONE;
+        return RI_WINDOW_OPS_DONE;
     }
-    return (reach->ep->plane->ops->check(reach->ep) == UCS_OK) ? RI_WINDOW_BAD :
-                                                                 RI_WINDOW_GONE;
+    return (reach->ep->plane->ops->check(reach->ep) == UCS_OK) ? RI_WINDOW_OPS_BAD :
+                                                                 RI_WINDOW_OPS_GONE;
 }
 
 /* Puts that were lost. */
@@ -78,7 +78,7 @@ static ri_window_fate_t window_put(void *arg, uint64_t region, uint64_t address,
         head.length = head.data_length = (uint16_t)length;
         if (ri_mail_pays_put(reach, length) &&
             (ri_mail_put(reach, &head, data, &withdrawn) == RI_MAIL_DONE)) {
-            return RI_WINDOW_POSTED;
+            return RI_WINDOW_OPS_POSTED;
         }
     } else {
         done = ri_mail_parts_put(reach, &head, data, length, &withdrawn);
@@ -88,11 +88,14 @@ static ri_window_fate_t window_put(void *arg, uint64_t region, uint64_t address,
                 window_fate(reach, ri_reach_move(reach, 1, (const char *)data + done,
                                                  address + done, length - done));
 
-        if ((fate != RI_WINDOW_DONE) || (done == 0)) {
+        if ((fate != RI_WINDOW_OPS_DONE) && (done > 0)) {
+            window_settle(reach); /* the caller does not know of the posted ones */
+        }
+        if ((fate != RI_WINDOW_OPS_DONE) || (done == 0)) {
             return fate;
         }
     }
-    return RI_WINDOW_POSTED;
+    return RI_WINDOW_OPS_POSTED;
 }
 
 static ri_window_fate_t window_get(void *arg, uint64_t region, uint64_t address,
@@ -108,14 +111,14 @@ static ri_window_fate_t window_get(void *arg, uint64_t region, uint64_t address,
             head.length = (uint16_t)length;
             if (ri_mail_ask_quickly(reach, &head, NULL, data, 1, &withdrawn) ==
                 RI_MAIL_DONE) {
-                return RI_WINDOW_DONE;
+                return RI_WINDOW_OPS_DONE;
             }
         } else {
             done = ri_mail_parts_get(reach, &head, data, length, &withdrawn);
         }
     }
     if (done == length) {
-        return RI_WINDOW_DONE;
+        return RI_WINDOW_OPS_DONE;
     }
     return window_fate(reach, ri_reach_move(reach, 0, (char *)data + done, address + done,
                                             length - done));
@@ -131,7 +134,10 @@ static ri_window_fate_t window_copy(void *arg, int is_put, const ri_segment_t *l
                                   .num_remote = num_remote,
                                   .length     = length};
 
-    return window_fate(arg, ri_reach_transfer(arg, is_put, &moving));
+    ucs_status_t status = ri_reach_transfer(arg, is_put, &moving);
+
+    ri_serve(); /* who is on this way for long is asked meanwhile */
+    return window_fate(arg, status);
 }
 
 static int window_pays(void *reach, size_t length, unsigned calls)
@@ -142,14 +148,21 @@ static int window_pays(void *reach, size_t length, unsigned calls)
 static ri_window_fate_t window_ask(void *arg, const ri_mailbox_head_t *head,
                                    const void *data, void *result, unsigned calls)
 {
-    ri_reach_t *reach  = arg;
-    unsigned withdrawn = 0;
+    ri_reach_t *reach   = arg;
+    ri_mail_fate_t fate = RI_MAIL_WITHDRAWN;
+    unsigned withdrawn  = 0;
 
-    return (!ri_reach_is_out(reach) &&
-            (ri_mail_ask_quickly(reach, head, data, result, calls, &withdrawn) ==
-             RI_MAIL_DONE)) ?
-                   RI_WINDOW_DONE :
-                   RI_WINDOW_NOT_DONE;
+    if (!ri_reach_is_out(reach) && (reach->mail.area != NULL)) {
+        fate = ri_mail_ask_quickly(reach, head, data, result, calls, &withdrawn);
+    }
+    switch (fate) {
+    case RI_MAIL_DONE:
+        return RI_WINDOW_OPS_DONE;
+    case RI_MAIL_REFUSED:
+        return RI_WINDOW_OPS_REFUSED;
+    default:
+        return RI_WINDOW_OPS_NOT_DONE;
+    }
 }
 
 static void window_serve(void)

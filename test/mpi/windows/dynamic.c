@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define PIECES 5
 #define PIECE  3000 /* bytes, not whole pages */
@@ -115,4 +116,50 @@ void check_dynamic(long rounds, uint64_t key)
         free(d.mine[p]);
     }
     free(d.places);
+}
+
+/* A put to memory that is not there is this rank's error. The others pass the fence. */
+void check_bad_put(void)
+{
+    int64_t value = 5, good = 0, *mine = calloc(1, sizeof(*mine));
+    int error = MPI_SUCCESS, other, class = MPI_SUCCESS;
+    MPI_Aint places[2];
+    MPI_Win win;
+    void *page;
+
+    mt_stage("a put to memory that is not there");
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_attach(win, mine, sizeof(*mine));
+    page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MPI_Get_address(page, &places[0]);
+    MPI_Get_address(mine, &places[1]);
+    munmap(page, 4096);
+    MPI_Bcast(places, 2, MPI_AINT, 1, MPI_COMM_WORLD);
+    for (int round = 0; round < 3; round++) {
+        MPI_Win_fence(0, win);
+        if (mt_rank == 0) {
+            error = MPI_Put(&value, 1, MPI_INT64_T, 1, places[0], 1, MPI_INT64_T, win);
+        }
+        other = MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+        error = (error == MPI_SUCCESS) ? other : error;
+        MPI_Error_class(error, &class);
+        if (class != ((mt_rank == 0) ? MPI_ERR_RMA_RANGE : MPI_SUCCESS)) {
+            mt_fail("round %d: error class %d", round, class);
+        }
+    }
+    if (mt_rank == 0) { /* others go on */
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+        MPI_Accumulate(&value, 1, MPI_INT64_T, 1, places[1], 1, MPI_INT64_T, MPI_SUM,
+                       win);
+        MPI_Get(&good, 1, MPI_INT64_T, 1, places[1], 1, MPI_INT64_T, win);
+        MPI_Win_unlock(1, win);
+        if (good != value) {
+            mt_fail("behind a bad put there is %ld, not %ld", (long)good, (long)value);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_detach(win, mine);
+    MPI_Win_free(&win);
+    free(mine);
 }

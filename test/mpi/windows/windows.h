@@ -61,6 +61,9 @@ void check_fence(win_kind_t kind, long rounds, uint64_t key);
 /* Memory that is attached and detached. */
 void check_dynamic(long rounds, uint64_t key);
 
+/* A put to memory that there is not. */
+void check_bad_put(void);
+
 /* Attributes, names, memory of other ranks, windows that overlap in time. */
 void check_asked(win_kind_t kind);
 

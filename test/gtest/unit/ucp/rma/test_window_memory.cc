@@ -153,7 +153,8 @@ protected:
         ri_segment_t local  = {(uintptr_t)&data[0], length};
         ri_segment_t remote = {m_state->memory + offset, length};
 
-        EXPECT_EQ(RI_WINDOW_DONE, ops()->copy(m_reach, 0, &local, 1, &remote, 1, length));
+        EXPECT_EQ(RI_WINDOW_OPS_DONE,
+                  ops()->copy(m_reach, 0, &local, 1, &remote, 1, length));
         return data;
     }
 
@@ -187,16 +188,17 @@ TEST_F(test_window_memory, random_puts_and_gets)
             if (random.percent(60)) {
                 ri_window_fate_t fate = put(offset, data);
 
-                ASSERT_TRUE((fate == RI_WINDOW_DONE) || (fate == RI_WINDOW_POSTED));
+                ASSERT_TRUE((fate == RI_WINDOW_OPS_DONE) ||
+                            (fate == RI_WINDOW_OPS_POSTED));
                 copy.replace(offset, length, data);
             }
             if (random.percent(50)) {
-                ASSERT_EQ(RI_WINDOW_DONE, ops()->settle(m_reach));
-                ASSERT_EQ(RI_WINDOW_DONE, get(offset, &in));
+                ASSERT_EQ(RI_WINDOW_OPS_DONE, ops()->settle(m_reach));
+                ASSERT_EQ(RI_WINDOW_OPS_DONE, get(offset, &in));
                 ASSERT_EQ(copy.substr(offset, length), in);
             }
         }
-        ASSERT_EQ(RI_WINDOW_DONE, ops()->settle(m_reach));
+        ASSERT_EQ(RI_WINDOW_OPS_DONE, ops()->settle(m_reach));
         ASSERT_EQ(copy, there(0, SIZE));
     });
 }
@@ -207,11 +209,11 @@ TEST_F(test_window_memory, ask)
     std::string old(4, '?');
     int done = 0;
 
-    EXPECT_EQ(RI_WINDOW_NOT_DONE, ask(ADD, 8, 4, 1, &old));
+    EXPECT_EQ(RI_WINDOW_OPS_NOT_DONE, ask(ADD, 8, 4, 1, &old));
     EXPECT_EQ(std::string(4, '\0'), there(8, 4));
     look(1);
     while (done < 100) {
-        if (ask(ADD, 8, 4, 1, &old) == RI_WINDOW_DONE) {
+        if (ask(ADD, 8, 4, 1, &old) == RI_WINDOW_OPS_DONE) {
             ASSERT_EQ(std::string(4, (char)done), old);
             ++done;
         }
@@ -225,11 +227,11 @@ TEST_F(test_window_memory, denied)
 {
     look(1);
     for (int i = 0; i < 100; ++i) {
-        EXPECT_EQ(RI_WINDOW_NOT_DONE, ask(DENY, 0, 4, 1, nullptr));
-        EXPECT_EQ(RI_WINDOW_NOT_DONE, ask(ADD, SIZE, 1, 1, nullptr));
-        EXPECT_EQ(RI_WINDOW_NOT_DONE, ask(ADD, SIZE - 1, 2, 1, nullptr));
-        EXPECT_EQ(RI_WINDOW_NOT_DONE, ask(ADD, (size_t)-1, 2, 1, nullptr));
-        EXPECT_EQ(RI_WINDOW_NOT_DONE, ask(ADD, 0, 0, 1, nullptr));
+        EXPECT_EQ(RI_WINDOW_OPS_NOT_DONE, ask(DENY, 0, 4, 1, nullptr));
+        EXPECT_EQ(RI_WINDOW_OPS_NOT_DONE, ask(ADD, SIZE, 1, 1, nullptr));
+        EXPECT_EQ(RI_WINDOW_OPS_NOT_DONE, ask(ADD, SIZE - 1, 2, 1, nullptr));
+        EXPECT_EQ(RI_WINDOW_OPS_NOT_DONE, ask(ADD, (size_t)-1, 2, 1, nullptr));
+        EXPECT_EQ(RI_WINDOW_OPS_NOT_DONE, ask(ADD, 0, 0, 1, nullptr));
     }
     EXPECT_EQ(0, m_state->applied);
 }
@@ -238,12 +240,12 @@ TEST_F(test_window_memory, denied)
 TEST_F(test_window_memory, closed)
 {
     look(1);
-    while (ask(ADD, 0, 1, 1, nullptr) != RI_WINDOW_DONE) {}
+    while (ask(ADD, 0, 1, 1, nullptr) != RI_WINDOW_OPS_DONE) {}
     int before      = m_state->applied;
     m_state->closes = 1;
     wait_for([&] { return m_state->closes == 2; });
     for (int i = 0; i < 100; ++i) {
-        EXPECT_EQ(RI_WINDOW_NOT_DONE, ask(ADD, 0, 1, 1, nullptr));
+        EXPECT_EQ(RI_WINDOW_OPS_NOT_DONE, ask(ADD, 0, 1, 1, nullptr));
     }
     EXPECT_EQ(before, m_state->applied);
 }
@@ -253,22 +255,22 @@ TEST_F(test_window_memory, bad_and_gone)
 {
     std::string in(8192, '?');
 
-    EXPECT_EQ(RI_WINDOW_BAD, get(SIZE - 4096, &in));
-    EXPECT_EQ(RI_WINDOW_BAD, put(SIZE, std::string(8192, 'x')));
-    EXPECT_EQ(RI_WINDOW_DONE, ops()->settle(m_reach));
+    EXPECT_EQ(RI_WINDOW_OPS_BAD, get(SIZE - 4096, &in));
+    EXPECT_EQ(RI_WINDOW_OPS_BAD, put(SIZE, std::string(8192, 'x')));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, ops()->settle(m_reach));
     m_child->end(SIGKILL);
-    EXPECT_EQ(RI_WINDOW_GONE, get(0, &in));
-    EXPECT_EQ(RI_WINDOW_GONE, put(0, in));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, get(0, &in));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, put(0, in));
 }
 
 /* A put that was posted to a process that is killed is lost, and the settle says so. */
 TEST_F(test_window_memory, lost)
 {
-    ASSERT_EQ(RI_WINDOW_POSTED, put(0, "posted"));
+    ASSERT_EQ(RI_WINDOW_OPS_POSTED, put(0, "posted"));
     m_child->end(SIGKILL);
-    EXPECT_EQ(RI_WINDOW_GONE, ops()->settle(m_reach));
-    EXPECT_EQ(RI_WINDOW_GONE, ops()->settle(m_reach));
-    EXPECT_EQ(RI_WINDOW_NOT_DONE, ask(ADD, 0, 1, 1, nullptr));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, ops()->settle(m_reach));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, ops()->settle(m_reach));
+    EXPECT_EQ(RI_WINDOW_OPS_NOT_DONE, ask(ADD, 0, 1, 1, nullptr));
 }
 
 /* Lists of pieces on both sides. */
@@ -280,7 +282,7 @@ TEST_F(test_window_memory, lists)
     ri_segment_t remote[3] = {
             {m_state->memory, 1}, {m_state->memory + 10, 5}, {m_state->memory + 20, 4}};
 
-    EXPECT_EQ(RI_WINDOW_DONE, ops()->copy(m_reach, 1, local, 2, remote, 3, 10));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, ops()->copy(m_reach, 1, local, 2, remote, 3, 10));
     EXPECT_EQ(std::string("0\0", 2), there(0, 2));
     EXPECT_EQ(std::string("12345\0", 6), there(10, 6));
     EXPECT_EQ(std::string("6789\0", 5), there(20, 5));
