@@ -98,16 +98,16 @@ static int remote_ask(ri_window_t *window, const ri_window_part_t *part, unsigne
             .data_length = (uint16_t)((from != NULL) ? bytes : 0),
             .region      = part->region,
             .address     = to};
-
     ri_window_wait_t wait = {.window = window};
-    ri_window_fate_t fate = RI_WINDOW_OPS_REFUSED;
-    unsigned looks;
+    ri_window_fate_t fate;
+    unsigned refusals;
 
+    fate = window->ops->ask(part->reach, &head, from, result, REMOTE_CALLS);
     /* Somebody who has a lock gives it back soon, and the process is faster than all who take it */
-    for (looks = 0; (fate == RI_WINDOW_OPS_REFUSED) && (looks < REMOTE_REFUSALS);
-         ++looks) {
-        fate = window->ops->ask(part->reach, &head, from, result, REMOTE_CALLS);
+    for (refusals = 1; (fate == RI_WINDOW_OPS_REFUSED) && (refusals < REMOTE_REFUSALS);
+         ++refusals) {
         ri_window_wait(&wait);
+        fate = window->ops->ask(part->reach, &head, from, result, REMOTE_CALLS);
     }
     return fate == RI_WINDOW_OPS_DONE;
 }
