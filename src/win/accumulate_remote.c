@@ -34,26 +34,27 @@
 #define REMOTE_STACK 512
 #define REMOTE_LONG  65536
 
-/* Copy to the process of a part, or from there, by a system call. */
+/* Copy pieces to packed bytes, or back, by a system call. */
 static int remote_copy(ri_window_t *window, const ri_window_part_t *part, int is_put,
-                       void *here, uintptr_t there, size_t bytes)
+                       const ri_segment_t *pieces, size_t count, void *packed,
+                       size_t bytes)
 {
-    const ri_segment_t local  = {(uintptr_t)here, bytes};
-    const ri_segment_t remote = {there, bytes};
+    const ri_segment_t local = {(uintptr_t)packed, bytes};
 
     return ri_remote_error(
-            window->ops->copy(part->reach, is_put, &local, 1, &remote, 1, bytes));
+            window->ops->copy(part->reach, is_put, &local, 1, pieces, count, bytes));
 }
 
-/* Combine elements in one piece, with room for them. The locks are held. */
+/* Combine pieces, with room for them. The locks are held. */
 static int remote_combine_in(ri_window_t *window, const ri_window_part_t *part,
                              const ri_element_t *element, MPI_Op op, const char *from,
-                             char *result, uintptr_t to, size_t bytes, void *room)
+                             char *result, const ri_segment_t *pieces, size_t count,
+                             size_t bytes, void *room)
 {
     int error = MPI_SUCCESS;
 
     if ((result != NULL) || (op != MPI_REPLACE)) {
-        error = remote_copy(window, part, 0, room, to, bytes);
+        error = remote_copy(window, part, 0, pieces, count, room, bytes);
     }
     if ((error == MPI_SUCCESS) && (result != NULL)) {
         memcpy(result, room, bytes);
@@ -62,27 +63,35 @@ static int remote_combine_in(ri_window_t *window, const ri_window_part_t *part,
         return error;
     }
     error = ri_element_apply(element, op, from, room, bytes / element->size);
-    return (error == MPI_SUCCESS) ? remote_copy(window, part, 1, room, to, bytes) : error;
+    return (error == MPI_SUCCESS) ?
+                   remote_copy(window, part, 1, pieces, count, room, bytes) :
+                   error;
 }
 
-/* Combine elements in one piece by system calls. */
+/* Combine pieces by system calls. */
 static int remote_combine(ri_window_t *window, const ri_window_part_t *part,
                           const ri_element_t *element, MPI_Op op, const char *from,
-                          char *result, uintptr_t to, size_t bytes)
+                          char *result, const ri_segment_t *pieces, size_t count,
+                          size_t bytes)
 {
-    ri_stripes_t stripes = ri_stripes_of(part, to, bytes);
-    _Alignas(16) char room[REMOTE_STACK];
-    void *more = (bytes <= sizeof(room)) ? room : malloc(bytes);
+    _Alignas(16) char stack[REMOTE_STACK];
+    void *room           = (bytes <= sizeof(stack)) ? stack : malloc(bytes);
+    ri_stripes_t stripes = 0;
+    size_t i;
     int error;
 
-    if (more == NULL) {
+    if (room == NULL) {
         return MPI_ERR_NO_MEM;
     }
+    for (i = 0; i < count; ++i) {
+        stripes |= ri_stripes_of(part, pieces[i].address, pieces[i].length);
+    }
     ri_stripes_lock(window, part->control, stripes);
-    error = remote_combine_in(window, part, element, op, from, result, to, bytes, more);
+    error = remote_combine_in(window, part, element, op, from, result, pieces, count,
+                              bytes, room);
     ri_stripes_unlock(part->control, stripes);
-    if (more != room) {
-        free(more);
+    if (room != stack) {
+        free(room);
     }
     return error;
 }
@@ -129,6 +138,7 @@ static int remote_run(ri_window_t *window, const ri_window_part_t *part,
                     window->ops->pays(part->reach, ri_min(bytes, (size_t)REMOTE_LONG),
                                       REMOTE_CALLS));
     int error = MPI_SUCCESS;
+    ri_segment_t piece;
     size_t now;
 
     from = (op == MPI_NO_OP) ? NULL : from;
@@ -137,76 +147,15 @@ static int remote_run(ri_window_t *window, const ri_window_part_t *part,
         is_asked = is_asked && remote_ask(window, part, code, from, result, to, now);
         if (!is_asked) {
             now   = remote_part(element, bytes, REMOTE_LONG);
-            error = remote_combine(window, part, element, op, from, result, to, now);
+            piece = (ri_segment_t){to, now};
+            error = remote_combine(window, part, element, op, from, result, &piece, 1,
+                                   now);
         }
         from += (from == NULL) ? 0 : now;
         result += (result == NULL) ? 0 : now;
         to += now;
         bytes -= now;
     }
-    return error;
-}
-
-/* Copy pieces to packed bytes, or back. */
-static int remote_copy_pieces(ri_window_t *window, const ri_window_part_t *part,
-                              int is_put, const ri_segment_t *pieces, size_t count,
-                              char *packed, size_t bytes)
-{
-    const ri_segment_t local = {(uintptr_t)packed, bytes};
-
-    return ri_remote_error(
-            window->ops->copy(part->reach, is_put, &local, 1, pieces, count, bytes));
-}
-
-/* Combine pieces by system calls, with room for them. The locks are held. */
-static int remote_combine_pieces_in(ri_window_t *window, const ri_window_part_t *part,
-                                    const ri_element_t *element, MPI_Op op,
-                                    const char *from, char *result,
-                                    const ri_segment_t *pieces, size_t count,
-                                    size_t bytes, char *room)
-{
-    int error = MPI_SUCCESS;
-
-    if ((result != NULL) || (op != MPI_REPLACE)) {
-        error = remote_copy_pieces(window, part, 0, pieces, count, room, bytes);
-    }
-    if (error != MPI_SUCCESS) {
-        return error;
-    }
-    if (result != NULL) {
-        memcpy(result, room, bytes);
-    }
-    if (op == MPI_NO_OP) {
-        return MPI_SUCCESS;
-    }
-    error = ri_element_apply(element, op, from, room, bytes / element->size);
-    return (error == MPI_SUCCESS) ?
-                   remote_copy_pieces(window, part, 1, pieces, count, room, bytes) :
-                   error;
-}
-
-/* Combine pieces by system calls. */
-static int remote_combine_pieces(ri_window_t *window, const ri_window_part_t *part,
-                                 const ri_element_t *element, MPI_Op op, const char *from,
-                                 char *result, const ri_segment_t *pieces, size_t count,
-                                 size_t bytes)
-{
-    char *room           = malloc(bytes);
-    ri_stripes_t stripes = 0;
-    size_t i;
-    int error;
-
-    if (room == NULL) {
-        return MPI_ERR_NO_MEM;
-    }
-    for (i = 0; i < count; ++i) {
-        stripes |= ri_stripes_of(part, pieces[i].address, pieces[i].length);
-    }
-    ri_stripes_lock(window, part->control, stripes);
-    error = remote_combine_pieces_in(window, part, element, op, from, result, pieces,
-                                     count, bytes, room);
-    ri_stripes_unlock(part->control, stripes);
-    free(room);
     return error;
 }
 
@@ -258,8 +207,8 @@ static int remote_pieces(ri_window_t *window, const ri_window_part_t *part,
                                     pieces[at].address, length);
             } else {
                 done  = remote_some(pieces + at, count - at, &length);
-                error = remote_combine_pieces(window, part, element, op, from, result,
-                                              pieces + at, done, length);
+                error = remote_combine(window, part, element, op, from, result,
+                                       pieces + at, done, length);
             }
             from += (from == NULL) ? 0 : length;
             result += (result == NULL) ? 0 : length;
@@ -319,15 +268,16 @@ static int remote_swap_in(ri_window_t *window, const ri_window_part_t *part, siz
                           const void *value, const void *compare, void *result,
                           uintptr_t to)
 {
+    const ri_segment_t there = {to, size};
     char old[REMOTE_ELEMENT], new[REMOTE_ELEMENT];
-    int error = remote_copy(window, part, 0, old, to, size);
+    int error = remote_copy(window, part, 0, &there, 1, old, size);
 
     if (error != MPI_SUCCESS) {
         return error;
     }
     if (!memcmp(old, compare, size)) {
         memcpy(new, value, size);
-        error = remote_copy(window, part, 1, new, to, size);
+        error = remote_copy(window, part, 1, &there, 1, new, size);
     }
     memcpy(result, old, size);
     return error;

@@ -234,44 +234,30 @@ static int entry_lock(ri_window_t *window, int type, int rank, int assertion)
                    error;
 }
 
-static int entry_unlock(ri_window_t *window, int rank)
+/* A call that has nothing but a rank. */
+static int entry_at_rank(ri_window_t *window, int rank,
+                         int (*call)(ri_window_t *window, int rank))
 {
     int error;
 
     return entry_has_rank(window, rank, &error) ?
-                   ri_window_end(window, ri_epoch_unlock(window, rank)) :
-                   error;
-}
-
-static int entry_flush(ri_window_t *window, int rank)
-{
-    int error;
-
-    return entry_has_rank(window, rank, &error) ?
-                   ri_window_end(window, ri_epoch_flush(window, rank)) :
-                   error;
-}
-
-static int entry_flush_local(ri_window_t *window, int rank)
-{
-    int error;
-
-    return entry_has_rank(window, rank, &error) ?
-                   ri_window_end(window, ri_epoch_flush_local(window, rank)) :
+                   ri_window_end(window, call(window, rank)) :
                    error;
 }
 
 RI_ENTRY(Win_lock, (int lock_type, int rank, int assertion, MPI_Win win),
          (lock_type, rank, assertion, win),
          entry_lock(window, lock_type, rank, assertion))
-RI_ENTRY(Win_unlock, (int rank, MPI_Win win), (rank, win), entry_unlock(window, rank))
+RI_ENTRY(Win_unlock, (int rank, MPI_Win win), (rank, win),
+         entry_at_rank(window, rank, ri_epoch_unlock))
 RI_ENTRY(Win_lock_all, (int assertion, MPI_Win win), (assertion, win),
          ri_window_end(window, ri_epoch_lock_all(window, assertion)))
 RI_ENTRY(Win_unlock_all, (MPI_Win win), (win),
          ri_window_end(window, ri_epoch_unlock_all(window)))
-RI_ENTRY(Win_flush, (int rank, MPI_Win win), (rank, win), entry_flush(window, rank))
+RI_ENTRY(Win_flush, (int rank, MPI_Win win), (rank, win),
+         entry_at_rank(window, rank, ri_epoch_flush))
 RI_ENTRY(Win_flush_local, (int rank, MPI_Win win), (rank, win),
-         entry_flush_local(window, rank))
+         entry_at_rank(window, rank, ri_epoch_flush_local))
 RI_ENTRY(Win_flush_all, (MPI_Win win), (win),
          ri_window_end(window, ri_epoch_flush(window, -1)))
 RI_ENTRY(Win_flush_local_all, (MPI_Win win), (win),

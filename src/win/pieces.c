@@ -258,34 +258,15 @@ static ri_stripes_t pieces_stripes(const ri_window_part_t *part,
     return stripes;
 }
 
-/* Put data in the place of pieces at a stride. The compiler knows the lengths of numbers. */
+/* Put data in the place of pieces at a stride. */
 static void pieces_put(const pieces_served_t *request)
 {
-    const uint8_t *from = request->operand;
-    uint8_t *to         = (uint8_t *)(uintptr_t)request->address;
-    size_t length       = request->head.length;
-    uint32_t i;
+    const ri_layout_runs_t runs = {.address = request->address,
+                                   .stride  = request->head.stride,
+                                   .length  = request->head.length,
+                                   .count   = request->head.count};
 
-#define PIECES_PUT(_length) \
-    for (i = 0; i < request->head.count; ++i) { \
-        memcpy(to, from, _length); \
-        from += _length; \
-        to += request->head.stride; \
-    }
-    switch (length) {
-    case 4:
-        PIECES_PUT(4)
-        break;
-    case 8:
-        PIECES_PUT(8)
-        break;
-    case 16:
-        PIECES_PUT(16)
-        break;
-    default:
-        PIECES_PUT(length)
-        break;
-    }
+    ri_layout_unpack_runs(&runs, request->operand);
 }
 
 /* Do a request that is valid. @return The length of the result. */

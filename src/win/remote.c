@@ -114,29 +114,6 @@ static int remote_copy_packed(ri_window_t *window, const ri_window_part_t *part,
     return error;
 }
 
-/* Get data with short gaps: all of the memory that it lies in. */
-static int remote_get_span(ri_window_t *window, const ri_window_part_t *part,
-                           const ri_typed_t *from, const ri_typed_t *to)
-{
-    size_t span         = ri_walk_span(from);
-    char *image         = malloc(span);
-    ri_segment_t local  = {(uintptr_t)image, span};
-    ri_segment_t remote = {(uintptr_t)ri_walk_first(from), span};
-    ri_typed_t here;
-    int error = MPI_ERR_NO_MEM;
-
-    if (image != NULL) {
-        error = ri_remote_error(
-                window->ops->copy(part->reach, 0, &local, 1, &remote, 1, span));
-    }
-    if (error == MPI_SUCCESS) {
-        here  = ri_walk_image(from, image);
-        error = ri_move(&here, to);
-    }
-    free(image);
-    return error;
-}
-
 /* @return Whether to get the gaps, too, takes less time than to leave them out. */
 static int remote_has_short_gaps(const ri_typed_t *typed)
 {
@@ -167,8 +144,21 @@ static int remote_put_image(ri_window_t *window, const ri_window_part_t *part,
     return error;
 }
 
+/* Copy all of the memory that data of another process lies in, with its gaps. */
+static int remote_load_span(ri_window_t *window, const ri_window_part_t *part,
+                            const ri_typed_t *there, char *image)
+{
+    size_t span               = ri_walk_span(there);
+    const ri_segment_t local  = {(uintptr_t)image, span};
+    const ri_segment_t remote = {(uintptr_t)ri_walk_first(there), span};
+
+    return ri_remote_error(
+            window->ops->copy(part->reach, 0, &local, 1, &remote, 1, span));
+}
+
+/* Get data by way of an image of its memory, with its gaps or without. */
 static int remote_get_image(ri_window_t *window, const ri_window_part_t *part,
-                            const ri_typed_t *from, const ri_typed_t *to)
+                            const ri_typed_t *from, const ri_typed_t *to, int with_gaps)
 {
     char *image = malloc(ri_walk_span(from));
     ri_typed_t here;
@@ -177,7 +167,7 @@ static int remote_get_image(ri_window_t *window, const ri_window_part_t *part,
     if (image == NULL) {
         return MPI_ERR_NO_MEM;
     }
-    error = ri_remote_load(window, part, from, image);
+    error = (with_gaps ? remote_load_span : ri_remote_load)(window, part, from, image);
     if (error == MPI_SUCCESS) {
         here  = ri_walk_image(from, image);
         error = ri_move(&here, to);
@@ -275,11 +265,11 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
         return MPI_SUCCESS;
     }
     if (remote_has_short_gaps(from) &&
-        (remote_get_span(window, &window->parts[rank], from, to) == MPI_SUCCESS)) {
+        (remote_get_image(window, &window->parts[rank], from, to, 1) == MPI_SUCCESS)) {
         return MPI_SUCCESS;
     }
     if (ri_unlikely(ri_walk_is_blind(from->type))) {
-        return remote_get_image(window, &window->parts[rank], from, to);
+        return remote_get_image(window, &window->parts[rank], from, to, 0);
     }
     if (to->type->is_contiguous) {
         return remote_get_packed(window, rank, from, to->buffer, size);

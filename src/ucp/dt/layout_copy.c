@@ -337,6 +337,13 @@ int ri_layout_is_runs(const ri_layout_t *layout, const void *buffer, size_t coun
     return (loop.child == NULL) && (loop.unit > 0);
 }
 
+void ri_layout_unpack_runs(const ri_layout_runs_t *runs, const void *src)
+{
+    copy_blocks((copy_side_t){runs->address, runs->stride},
+                (copy_side_t){(uintptr_t)src, (int64_t)runs->length}, runs->length,
+                runs->count);
+}
+
 int ri_layout_copy_loops(const ri_layout_t *from, const void *src, size_t from_count,
                          const ri_layout_t *to, void *dst, size_t to_count, size_t length)
 {

@@ -44,6 +44,9 @@ typedef struct ri_layout_runs {
 int ri_layout_is_runs(const ri_layout_t *layout, const void *buffer, size_t count,
                       ri_layout_runs_t *runs);
 
+/** Place packed bytes in runs, all of them. */
+void ri_layout_unpack_runs(const ri_layout_runs_t *runs, const void *src);
+
 /**
  * The pieces of memory that @a length packed bytes are in, from the byte @a offset on. Pieces that
  * adjoin are one. @a max is not 0.

@@ -56,7 +56,8 @@ uint64_t ri_region_open(const ri_window_server_t *server);
 /** Remove the region of a window, by its number. When this returns, nobody calls its server. */
 void ri_region_close(uint64_t number);
 
-/** An operation of a window: wire input. The regions are locked. @return As ri_mailbox_func_t: -1 also if the region is not of a window. */
+/** An operation of a window: wire input. The regions are locked. @return As ri_mailbox_func_t: -1 also
+ * if the region is not of a window. */
 int ri_region_apply(const ri_mailbox_head_t *head, uint8_t *data);
 
 #endif
