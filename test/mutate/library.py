@@ -103,9 +103,11 @@ class Library(judge.Tree):
         words = shlex.split([line for line in output.split('\n') if ' -o gtest/gtest_unit ' in line][-1])
         objects = [word for word in words if word.endswith('.o')]
         self.libraries = [word for word in words if re.match(r'-l|-L|-Wl|.*\.so$', word)]
-        judge.must(['g++', '-r', '-nostdlib', '-o', os.path.join(self.dir, 'tests.o')] + objects +
-             ['-Wl,--whole-archive', '../src/libucxri_perf.a', '-Wl,--no-whole-archive'],
-             'the link of the tests', cwd=os.path.join(self.build, 'test'), env=self.env)
+        tests = os.path.join(self.build, 'test')
+        self.archives = [os.path.normpath(os.path.join(tests, word)) for word in words
+                         if word.endswith('.a') and os.path.basename(word) != 'libucxri_test.a']
+        judge.must(['g++', '-r', '-nostdlib', '-o', os.path.join(self.dir, 'tests.o')] + objects,
+             'the link of the tests', cwd=tests, env=self.env)
         for name in self.programs:
             for mutated in (False, True):
                 self.link_one(name, mutated, {})
@@ -162,12 +164,13 @@ class Library(judge.Tree):
         target = self.output(name, mutated)
         if name == 'gtest_unit':
             command = ['g++', '-fuse-ld=gold', '-o', target, os.path.join(self.dir, 'tests.o')]
-            command += objects + self.libraries + ['-lpthread', '-lm']
+            command += objects + self.archives + self.libraries + ['-lpthread', '-lm']
         elif name == 'ucxri_info':
             tools = os.path.join(self.build, 'src/tools')
             command = ['gcc', '-o', target] + objects
             command += [os.path.join(tools, tool) for tool in sorted(os.listdir(tools))
-                        if re.match(r'ucxri_info.*\.o$', tool)] + ['-ldl', '-lpthread', '-lrt']
+                        if re.match(r'ucxri_info.*\.o$', tool)]
+            command += [os.path.join(self.build, 'src/libucxri_run.a'), '-ldl', '-lpthread', '-lrt']
         else:
             command = ['gcc', '-shared', '-o', target] + objects
             command += ['-Wl,--version-script=' + self.path('src/libucxri.map'), '-ldl',

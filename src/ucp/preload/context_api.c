@@ -180,6 +180,20 @@ static void params_copy(params_copy_t *copy, const ucp_params_t *params)
     copy->params.features |= UCP_FEATURE_AM;
 }
 
+/* Create a context that is left to stock although recv_init was selected. One of one-sided
+ * operations alone gets the feature that served ones get: with other features at each side, UCX
+ * may choose other lanes for the two directions of a pair, and ends a process over it. */
+static ucs_status_t context_init_left(unsigned major, unsigned minor, const ucp_params_t *params,
+                                      const ucp_config_t *config, ucp_context_h *context_p)
+{
+    params_copy_t own_params;
+
+    params_copy(&own_params, params);
+    ri_inert_note(RI_INERT_NO_TAGS);
+    atomic_store(&ri_context_left, 1);
+    return ri_stock.init_version(major, minor, &own_params.params, config, context_p);
+}
+
 /* Create a context that this library serves. */
 static ucs_status_t context_init(unsigned major, unsigned minor,
                                  const ucp_params_t *params, const ucp_config_t *config,
@@ -211,9 +225,10 @@ ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_ver
                               const ucp_params_t *params, const ucp_config_t *config,
                               ucp_context_h *context_p)
 {
+    ucs_status_t (*init)(unsigned, unsigned, const ucp_params_t *, const ucp_config_t *,
+                         ucp_context_h *);
     ucp_config_t *own_config = NULL;
     ucs_status_t status;
-    int is_selected;
 
     ri_stock_resolve();
     if (!params_want(params, UCP_FEATURE_TAG | FEATURES_ONE_SIDED)) {
@@ -231,15 +246,11 @@ ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_ver
         config = own_config;
     }
 
-    is_selected = (ri_map_get_ptr(&selected_configs, config) != NULL);
-    if (is_selected && params_want_library(params)) {
-        status = context_init(api_major_version, api_minor_version, params, config,
-                              context_p);
+    if (ri_map_get_ptr(&selected_configs, config) != NULL) {
+        init   = params_want_library(params) ? context_init : context_init_left;
+        status = init(api_major_version, api_minor_version, params, config, context_p);
     } else {
-        ri_inert_note(is_selected ? RI_INERT_NO_TAGS : RI_INERT_NO_SWITCH);
-        if (is_selected) {
-            atomic_store(&ri_context_left, 1);
-        }
+        ri_inert_note(RI_INERT_NO_SWITCH);
         status = ri_stock.init_version(api_major_version, api_minor_version, params,
                                        config, context_p);
     }
