@@ -144,8 +144,14 @@ class Library(judge.Tree):
             shutil.rmtree(tree, ignore_errors=True)
             os.makedirs(os.path.join(tree, 'src'))
             os.makedirs(os.path.join(tree, 'test/check'))
-            for name in ('libucxri.so', 'ucxri_info'):
+            own = ('libucxri.so', 'ucxri_info')
+            for name in own:
                 os.symlink(self.output(name, mutated), os.path.join(tree, 'src', name))
+            for name in os.listdir(os.path.join(self.build, 'src')):
+                if re.fullmatch(r'ucxri_\w+|libucxri_\w+\.so', name) and name not in own:
+                    os.symlink(os.path.join(self.build, 'src', name),
+                               os.path.join(tree, 'src', name))
+            os.symlink(os.path.join(self.build, 'config.h'), os.path.join(tree, 'config.h'))
             for name in ('bin', 'gtest'):
                 os.symlink(os.path.join(self.build, 'test', name), os.path.join(tree, 'test', name))
             with open(os.path.join(self.build, 'test/check/env.sh'), encoding='utf-8') as file:
