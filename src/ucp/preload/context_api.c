@@ -183,8 +183,10 @@ static void params_copy(params_copy_t *copy, const ucp_params_t *params)
 /* Create a context that is left to stock although recv_init was selected. One of one-sided
  * operations alone gets the feature that served ones get: with other features at each side, UCX
  * may choose other lanes for the two directions of a pair, and ends a process over it. */
-static ucs_status_t context_init_left(unsigned major, unsigned minor, const ucp_params_t *params,
-                                      const ucp_config_t *config, ucp_context_h *context_p)
+static ucs_status_t context_init_left(unsigned major, unsigned minor,
+                                      const ucp_params_t *params,
+                                      const ucp_config_t *config,
+                                      ucp_context_h *context_p)
 {
     params_copy_t own_params;
 
