@@ -91,9 +91,10 @@ class Tree:
             self.env['PATH'] = '/usr/lib/ccache:' + self.env['PATH']
         self.separate = can_separate()
         self.chosen = None  # only these tests: a filter of GoogleTest
-        self.limit = 0      # seconds in which a suite says nothing; 0: by how long it takes
+        self.limit = 0      # seconds in which a suite says nothing; 0: by its longest silence
         self.suites = []
         self.passed = 0     # tests of the latest run
+        self.silence = 0    # seconds in which it said nothing, at most
         self.unsteady = []  # tests that were left out
 
     def copy(self, files):
@@ -163,15 +164,16 @@ class Tree:
             return '%s (%s)' % (last, 'signal %d' % -status if status < 0 else 'status %d' % status)
         return None
 
-    @staticmethod
-    def wait(process, log, limit):
+    def wait(self, process, log, limit):
         """Wait for a suite. @return Its exit code, or None: nothing was said for so many seconds."""
         size, since = -1, 0
+        self.silence = 0
         while True:
             now = os.fstat(log.fileno()).st_size
             if now != size:
                 size, since = now, time.monotonic()
-            elif time.monotonic() - since > limit:
+            self.silence = max(self.silence, time.monotonic() - since)
+            if self.silence > limit:
                 return None
             try:
                 return process.wait(0.5)
@@ -275,17 +277,16 @@ class Tree:
         return [patterns[0], '-' + ':'.join(patterns + left_out)]
 
     def measure(self):
-        """See the suites pass, and how long they take."""
+        """See the suites pass, and how long they say nothing."""
         for suite in self.suites:
             if self.chosen or self.limit:
                 suite.limit = self.limit or 300
                 continue
-            began = time.monotonic()
             by = self.test(suite, 1800, None, False)
             if by:
                 raise Failure('%s fails without a mutation: %s' % (suite.name, by))
             self.must_have_run(suite, self.passed)
-            suite.limit = 60 + 5 * (time.monotonic() - began)
+            suite.limit = 60 + 5 * self.silence
 
 
 class Example(Tree):
