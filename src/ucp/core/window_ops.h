@@ -57,6 +57,7 @@ typedef enum ri_window_fate {
     RI_WINDOW_OPS_NOT_DONE, /* ask() only: the process does not look, or it does not pay */
     RI_WINDOW_OPS_REFUSED,  /* ask() only: the process does not want to */
     RI_WINDOW_OPS_BAD,      /* there is no such memory */
+    RI_WINDOW_OPS_FAILED,   /* the system has not copied it, and the process is there */
     RI_WINDOW_OPS_GONE      /* the process has ended */
 } ri_window_fate_t;
 

@@ -44,8 +44,10 @@ static ri_window_fate_t window_fate(ri_reach_t *reach, ucs_status_t status)
     if (ri_likely(status == UCS_OK)) {
         return RI_WINDOW_OPS_DONE;
     }
-    return (reach->ep->plane->ops->check(reach->ep) == UCS_OK) ? RI_WINDOW_OPS_BAD :
-                                                                 RI_WINDOW_OPS_GONE;
+    if (reach->ep->plane->ops->check(reach->ep) != UCS_OK) {
+        return RI_WINDOW_OPS_GONE;
+    }
+    return (status == UCS_ERR_INVALID_ADDR) ? RI_WINDOW_OPS_BAD : RI_WINDOW_OPS_FAILED;
 }
 
 /* Puts that were lost. */

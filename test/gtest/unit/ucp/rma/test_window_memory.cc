@@ -269,6 +269,27 @@ TEST_F(test_window_memory, bad_and_gone)
     EXPECT_EQ(RI_WINDOW_OPS_GONE, put(0, in));
 }
 
+/* Memory that is there and that the system does not copy is no fault of the program. */
+TEST_F(test_window_memory, not_copied)
+{
+    ri_plane_t *plane         = static_cast<ri_reach_t *>(m_reach)->ep->plane;
+    const ri_plane_ops_t *all = plane->ops;
+    ri_plane_ops_t without    = *all;
+    std::string in(8192, '?');
+
+    without.read = [](ri_plane_ep_t *, const ri_transfer_t *) {
+        return UCS_ERR_NO_MEMORY;
+    };
+    without.write = [](ri_plane_ep_t *, const ri_transfer_t *) {
+        return UCS_ERR_IO_ERROR;
+    };
+    plane->ops = &without;
+    EXPECT_EQ(RI_WINDOW_OPS_FAILED, get(0, &in));
+    EXPECT_EQ(RI_WINDOW_OPS_FAILED, put(0, in));
+    plane->ops = all;
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, get(0, &in));
+}
+
 /* A put that was posted to a process that is killed is lost, and the settle says so. */
 TEST_F(test_window_memory, lost)
 {
