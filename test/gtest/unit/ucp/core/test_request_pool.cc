@@ -279,6 +279,27 @@ TEST_F(test_request_pool, user_data_only_if_given)
     ri_req_put(req);
 }
 
+/* With several threads each request is given back under the worker's lock. */
+TEST_F(test_request_pool, free_and_release_with_threads)
+{
+    m_worker.multi = 1;
+    for (auto give_back : {ucp_request_free, ucp_request_release}) {
+        ri_req_t *req = ri_req_get(&m_worker, &m_param, RI_REQ_SEND);
+
+        ri_req_complete_send(req, UCS_OK);
+        give_back(ri_req_handle(req));
+        EXPECT_EQ(0u, m_worker.reqs.in_use);
+        give_back(ri_req_handle(req)); /* twice, as some MPIs do */
+        EXPECT_EQ(0u, m_worker.reqs.in_use);
+
+        req = ri_req_get(&m_worker, &m_param, RI_REQ_SEND);
+        give_back(ri_req_handle(req));
+        EXPECT_EQ(1u, m_worker.reqs.in_use) << "under way still";
+        ri_req_complete_send(req, UCS_OK);
+        EXPECT_EQ(0u, m_worker.reqs.in_use);
+    }
+}
+
 TEST_F(test_request_pool, free_and_release_leave_the_applications_memory)
 {
     alignas(64) uint8_t memory[1024] = {};

@@ -79,6 +79,9 @@ TEST_F(test_layout_grid, loops)
 
 TEST_F(test_layout_grid, what_is_none)
 {
+    make(ri_layout_run(0), 8);
+    EXPECT_FALSE(is_grid(3)) << "no bytes";
+
     make(repeat(repeat(repeat(ri_layout_run(8), 2, 20), 3, 100), 4, 1000), 10000);
     EXPECT_TRUE(is_grid(1));
     EXPECT_FALSE(is_grid(2)) << "a loop too many";
