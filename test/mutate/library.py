@@ -28,6 +28,7 @@ SCRIPTS = {
     'gtest_ucp_ud': MESSAGES + ('src/uct/ib/*',),
     'gtest_ucp_rc_rtr': MESSAGES + ('src/uct/ib/rc/*',),
     'gtest_ucp_ud_rtr': MESSAGES + ('src/uct/ib/ud/*',),
+    'mpi_types': ('src/ucp/dt/*', 'src/ucp/preload/mpi_api*', 'src/ucp/preload/context_api*'),
     'gtest_ucp_rc_channel': ('src/ucp/*channel*', 'src/uct/ib/rc/*'),
 }
 

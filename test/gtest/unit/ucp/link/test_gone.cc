@@ -288,8 +288,10 @@ protected:
     /* Sleep until the timer has an event, and progress. */
     void sleep()
     {
+        double before = ri_clock_now();
+
         EXPECT_EQ(0, arm());
-        ASSERT_NE(0, m_a->worker()->gone.wakes);
+        ASSERT_GT(m_a->worker()->gone.wakes, before) << "or it would be awake at once";
         ASSERT_TRUE(is_awake(10000));
         EXPECT_EQ(1, arm()) << "progress first";
         EXPECT_FALSE(is_awake(0));
