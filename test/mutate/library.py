@@ -96,19 +96,29 @@ class Library(judge.Tree):
             lists = re.sub(r'\\\n', ' ', file.read())
         return re.search(r'^UCXRI_SRCS = (.*)$', lists, re.M).group(1).split()
 
+    def linked(self, folder, program):
+        """@return What make links a program with, but for the library: objects, and all else."""
+        folder = os.path.join(self.build, folder)
+        library = os.path.join(self.build, 'src/libucxri_test.a')
+        output = judge.must(['make', '-n', 'V=1', '-W', os.path.relpath(library, folder), '-C', folder,
+                             program], 'make -n', env=self.env)
+        words = shlex.split([line for line in output.split('\n')
+                             if ' -o %s ' % program in line][-1])
+
+        def paths(end):
+            return [os.path.normpath(os.path.join(folder, word)) for word in words
+                    if word.endswith(end)]
+
+        archives = [path for path in paths('.a') if path != os.path.normpath(library)]
+        return paths('.o'), archives + [word for word in words
+                                        if re.match(r'-l|-L|-Wl|.*\.so$', word)]
+
     def link_tests(self):
         """Put what the unit tests consist of, but for the library, into one object."""
-        output = judge.must(['make', '-n', 'V=1', '-W', '../src/libucxri_test.a', '-C',
-                       os.path.join(self.build, 'test'), 'gtest/gtest_unit'], 'make -n',
-                      env=self.env)
-        words = shlex.split([line for line in output.split('\n') if ' -o gtest/gtest_unit ' in line][-1])
-        objects = [word for word in words if word.endswith('.o')]
-        self.libraries = [word for word in words if re.match(r'-l|-L|-Wl|.*\.so$', word)]
-        tests = os.path.join(self.build, 'test')
-        self.archives = [os.path.normpath(os.path.join(tests, word)) for word in words
-                         if word.endswith('.a') and os.path.basename(word) != 'libucxri_test.a']
+        objects, self.libraries = self.linked('test', 'gtest/gtest_unit')
         judge.must(['g++', '-r', '-nostdlib', '-o', os.path.join(self.dir, 'tests.o')] + objects,
-             'the link of the tests', cwd=tests, env=self.env)
+             'the link of the tests', env=self.env)
+        self.info = sum(self.linked('src', 'ucxri_info'), [])
         for name in self.programs:
             for mutated in (False, True):
                 self.link_one(name, mutated, {})
@@ -171,13 +181,9 @@ class Library(judge.Tree):
         target = self.output(name, mutated)
         if name == 'gtest_unit':
             command = ['g++', '-fuse-ld=gold', '-o', target, os.path.join(self.dir, 'tests.o')]
-            command += objects + self.archives + self.libraries + ['-lpthread', '-lm']
+            command += objects + self.libraries + ['-lpthread', '-lm']
         elif name == 'ucxri_info':
-            tools = os.path.join(self.build, 'src/tools')
-            command = ['gcc', '-o', target] + objects
-            command += [os.path.join(tools, tool) for tool in sorted(os.listdir(tools))
-                        if re.match(r'ucxri_info.*\.o$', tool)]
-            command += [os.path.join(self.build, 'src/libucxri_run.a'), '-ldl', '-lpthread', '-lrt']
+            command = ['gcc', '-o', target] + objects + self.info
         else:
             command = ['gcc', '-shared', '-o', target] + objects
             command += ['-Wl,--version-script=' + self.path('src/libucxri.map'), '-ldl',

@@ -153,17 +153,11 @@ static int params_want(const ucp_params_t *params, uint64_t features)
 }
 
 /* Whether a context has anything that this library does, if it is switched on. One-sided operations
- * alone may be left to stock: the configuration is read then. */
+ * alone may be left to stock. The configuration was read. */
 static int params_want_library(const ucp_params_t *params)
 {
-    if (params_want(params, UCP_FEATURE_TAG)) {
-        return 1;
-    }
-    if (!params_want(params, FEATURES_ONE_SIDED)) {
-        return 0;
-    }
-    ri_config_read();
-    return ri_config.rma;
+    return params_want(params, UCP_FEATURE_TAG) ||
+           (params_want(params, FEATURES_ONE_SIDED) && ri_config.rma);
 }
 
 /* The application's parameters with the active message feature added. */
@@ -180,34 +174,26 @@ static void params_copy(params_copy_t *copy, const ucp_params_t *params)
     copy->params.features |= UCP_FEATURE_AM;
 }
 
-/* Create a context that is left to stock although recv_init was selected. One of one-sided
- * operations alone gets the feature that served ones get: with other features at each side, UCX
- * may choose other lanes for the two directions of a pair, and ends a process over it. */
-static ucs_status_t context_init_left(unsigned major, unsigned minor,
-                                      const ucp_params_t *params,
-                                      const ucp_config_t *config,
-                                      ucp_context_h *context_p)
-{
-    params_copy_t own_params;
-
-    params_copy(&own_params, params);
-    ri_inert_note(RI_INERT_NO_TAGS);
-    atomic_store(&ri_context_left, 1);
-    return ri_stock.init_version(major, minor, &own_params.params, config, context_p);
-}
-
-/* Create a context that this library serves. */
+/* Create a context for which recv_init was selected. One that is left to stock asks for what served
+ * ones ask for: with other features at each side, UCX may choose other lanes for the two directions
+ * of a pair, and ends a process over it. */
 static ucs_status_t context_init(unsigned major, unsigned minor,
                                  const ucp_params_t *params, const ucp_config_t *config,
                                  ucp_context_h *context_p)
 {
     params_copy_t own_params;
     ucs_status_t status;
+    int is_served;
 
     ri_config_read();
+    is_served = params_want_library(params);
+    if (!is_served) {
+        ri_inert_note(RI_INERT_NO_TAGS);
+        atomic_store(&ri_context_left, 1);
+    }
     params_copy(&own_params, params);
     status = ri_stock.init_version(major, minor, &own_params.params, config, context_p);
-    if (status != UCS_OK) {
+    if ((status != UCS_OK) || !is_served) {
         return status;
     }
 
@@ -227,8 +213,6 @@ ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_ver
                               const ucp_params_t *params, const ucp_config_t *config,
                               ucp_context_h *context_p)
 {
-    ucs_status_t (*init)(unsigned, unsigned, const ucp_params_t *, const ucp_config_t *,
-                         ucp_context_h *);
     ucp_config_t *own_config = NULL;
     ucs_status_t status;
 
@@ -249,8 +233,8 @@ ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_ver
     }
 
     if (ri_map_get_ptr(&selected_configs, config) != NULL) {
-        init   = params_want_library(params) ? context_init : context_init_left;
-        status = init(api_major_version, api_minor_version, params, config, context_p);
+        status = context_init(api_major_version, api_minor_version, params, config,
+                              context_p);
     } else {
         ri_inert_note(RI_INERT_NO_SWITCH);
         status = ri_stock.init_version(api_major_version, api_minor_version, params,

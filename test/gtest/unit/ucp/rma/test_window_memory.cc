@@ -272,9 +272,8 @@ TEST_F(test_window_memory, bad_and_gone)
 /* Memory that is there and that the system does not copy is no fault of the program. */
 TEST_F(test_window_memory, not_copied)
 {
-    ri_plane_t *plane         = static_cast<ri_reach_t *>(m_reach)->ep->plane;
-    const ri_plane_ops_t *all = plane->ops;
-    ri_plane_ops_t without    = *all;
+    ri_plane_t *plane      = static_cast<ri_reach_t *>(m_reach)->ep->plane;
+    ri_plane_ops_t without = *plane->ops;
     std::string in(8192, '?');
 
     without.read = [](ri_plane_ep_t *, const ri_transfer_t *) {
@@ -283,10 +282,12 @@ TEST_F(test_window_memory, not_copied)
     without.write = [](ri_plane_ep_t *, const ri_transfer_t *) {
         return UCS_ERR_IO_ERROR;
     };
-    plane->ops = &without;
-    EXPECT_EQ(RI_WINDOW_OPS_FAILED, get(0, &in));
-    EXPECT_EQ(RI_WINDOW_OPS_FAILED, put(0, in));
-    plane->ops = all;
+    {
+        setting<const ri_plane_ops_t *> fails(plane->ops, &without);
+
+        EXPECT_EQ(RI_WINDOW_OPS_FAILED, get(0, &in));
+        EXPECT_EQ(RI_WINDOW_OPS_FAILED, put(0, in));
+    }
     EXPECT_EQ(RI_WINDOW_OPS_DONE, get(0, &in));
 }
 

@@ -4,6 +4,7 @@
 
 #include "unit/fakes/fake_device.h"
 #include "unit/common/rng.h"
+#include "unit/common/setting.h"
 
 extern "C" {
 #include "ucs/clock.h"
@@ -23,9 +24,7 @@ protected:
     void SetUp() override
     {
         start(1);
-        m_device.max_bytes  = 64 * page;
-        m_backoff           = ri_reg_full_backoff;
-        ri_reg_full_backoff = NEVER;
+        m_device.max_bytes = 64 * page;
     }
 
     /* A new cache */
@@ -43,11 +42,7 @@ protected:
         m_cache            = m_device.new_cache(params);
     }
 
-    void TearDown() override
-    {
-        ri_reg_cache_destroy(m_cache);
-        ri_reg_full_backoff = m_backoff;
-    }
+    void TearDown() override { ri_reg_cache_destroy(m_cache); }
 
     /* Pages; nullptr if there is no room */
     ri_reg_region_t *get(uintptr_t first, size_t count)
@@ -86,7 +81,7 @@ protected:
     ri_reg_cache_t *m_cache = nullptr;
 
 private:
-    double m_backoff;
+    setting<double> m_backoff{ri_reg_full_backoff, NEVER};
 };
 
 /* Longer than all that the device has: the small ones stay. */

@@ -3,6 +3,7 @@
 /* src/uct/ib/device/reg_full.c: what counts as full, and for how long. */
 
 #include "unit/common/ri_cpp.h"
+#include "unit/common/setting.h"
 
 extern "C" {
 #include "ucs/clock.h"
@@ -21,13 +22,7 @@ constexpr double PAUSE = 1000;
 
 class test_reg_full : public testing::Test {
 protected:
-    test_reg_full() : m_backoff(ri_reg_full_backoff)
-    {
-        ri_reg_full_backoff = PAUSE;
-        ri_reg_full_init(&m_full);
-    }
-
-    ~test_reg_full() override { ri_reg_full_backoff = m_backoff; }
+    test_reg_full() { ri_reg_full_init(&m_full); }
 
     /* A region comes into use and does not fit. @return The pause, in first pauses. */
     double fails(size_t length)
@@ -44,8 +39,8 @@ protected:
         ri_reg_full_fits(&m_full);
     }
 
+    setting<double> m_backoff{ri_reg_full_backoff, PAUSE};
     ri_reg_full_t m_full;
-    double m_backoff;
 };
 
 TEST_F(test_reg_full, pauses_double_up_to_a_hundred)
