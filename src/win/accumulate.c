@@ -24,6 +24,7 @@ int ri_accumulate(ri_window_t *window, int rank, const ri_typed_t *origin,
     if (size == 0) {
         return MPI_SUCCESS;
     }
+    ri_window_serve(window);
     if (type->basic.size == 0) {
         return MPI_ERR_TYPE; /* of several basic types */
     }
@@ -70,6 +71,7 @@ int ri_accumulate_compare_and_swap(ri_window_t *window, int rank,
         return ri_accumulate_remote_swap(window, part, element->size, value, compare,
                                          result, (uintptr_t)to);
     }
+    ri_window_serve(window);
     ri_accumulate_local_swap(window, part, element->size, value, compare, result, to);
     return MPI_SUCCESS;
 }

@@ -8,6 +8,7 @@
  */
 #include "accumulate_remote.h"
 #include "accumulate_local.h"
+#include "order.h"
 #include "pieces.h"
 #include "remote.h"
 #include "stripe.h"
@@ -35,18 +36,29 @@
 #define REMOTE_LONG  65536
 
 /* Copy pieces to packed bytes, or back, by a system call. */
-static int remote_copy(ri_window_t *window, const ri_window_part_t *part, int is_put,
+static int remote_copy(const ri_window_part_t *part, int is_put,
                        const ri_segment_t *pieces, size_t count, void *packed,
                        size_t bytes)
 {
     const ri_segment_t local = {(uintptr_t)packed, bytes};
+    int error                = ri_remote_error(
+            part->ops->copy(part->reach, is_put, &local, 1, pieces, count, bytes));
+    int here = ri_remote_settle_part(part);
 
-    return ri_remote_error(
-            window->ops->copy(part->reach, is_put, &local, 1, pieces, count, bytes));
+    return (error == MPI_SUCCESS) ? here : error;
+}
+
+/* Give locks back. @return @a error, or what has become of what was written under the locks. */
+static int remote_unlock(ri_window_t *window, const ri_window_part_t *part,
+                         ri_stripes_t stripes, int error)
+{
+    int unlocked = ri_order_unlock(window, part, stripes);
+
+    return (error == MPI_SUCCESS) ? unlocked : error;
 }
 
 /* Combine pieces, with room for them. The locks are held. */
-static int remote_combine_in(ri_window_t *window, const ri_window_part_t *part,
+static int remote_combine_in(const ri_window_part_t *part,
                              const ri_element_t *element, MPI_Op op, const char *from,
                              char *result, const ri_segment_t *pieces, size_t count,
                              size_t bytes, void *room)
@@ -54,7 +66,7 @@ static int remote_combine_in(ri_window_t *window, const ri_window_part_t *part,
     int error = MPI_SUCCESS;
 
     if ((result != NULL) || (op != MPI_REPLACE)) {
-        error = remote_copy(window, part, 0, pieces, count, room, bytes);
+        error = remote_copy(part, 0, pieces, count, room, bytes);
     }
     if ((error == MPI_SUCCESS) && (result != NULL)) {
         memcpy(result, room, bytes);
@@ -64,7 +76,7 @@ static int remote_combine_in(ri_window_t *window, const ri_window_part_t *part,
     }
     error = ri_element_apply(element, op, from, room, bytes / element->size);
     return (error == MPI_SUCCESS) ?
-                   remote_copy(window, part, 1, pieces, count, room, bytes) :
+                   remote_copy(part, 1, pieces, count, room, bytes) :
                    error;
 }
 
@@ -86,10 +98,12 @@ static int remote_combine(ri_window_t *window, const ri_window_part_t *part,
     for (i = 0; i < count; ++i) {
         stripes |= ri_stripes_of(part, pieces[i].address, pieces[i].length);
     }
-    ri_stripes_lock(window, part->control, stripes);
-    error = remote_combine_in(window, part, element, op, from, result, pieces, count,
-                              bytes, room);
-    ri_stripes_unlock(part->control, stripes);
+    error = ri_order_lock(window, part, stripes);
+    if (error == MPI_SUCCESS) {
+        error = remote_combine_in(part, element, op, from, result, pieces, count, bytes,
+                                  room);
+        error = remote_unlock(window, part, stripes, error);
+    }
     if (room != stack) {
         free(room);
     }
@@ -111,14 +125,14 @@ static int remote_ask(ri_window_t *window, const ri_window_part_t *part, unsigne
     ri_window_fate_t fate;
     unsigned refusals;
 
-    fate = window->ops->ask(part->reach, &head, from, result, REMOTE_CALLS);
+    fate = part->ops->ask(part->reach, &head, from, result, REMOTE_CALLS);
     /* Somebody who has a lock gives it back soon, and the process is faster than all who take it */
     for (refusals = 1; (fate == RI_WINDOW_OPS_REFUSED) && (refusals < REMOTE_REFUSALS);
          ++refusals) {
         ri_window_wait(&wait);
-        fate = window->ops->ask(part->reach, &head, from, result, REMOTE_CALLS);
+        fate = part->ops->ask(part->reach, &head, from, result, REMOTE_CALLS);
     }
-    return fate == RI_WINDOW_OPS_DONE;
+    return (fate == RI_WINDOW_OPS_DONE) || (fate == RI_WINDOW_OPS_POSTED);
 }
 
 /* Whole elements, but no more than so many bytes. */
@@ -135,7 +149,7 @@ static int remote_run(ri_window_t *window, const ri_window_part_t *part,
     unsigned code = ri_element_code(element, op);
     int is_asked  = (code != 0) &&
                    ((bytes <= RI_MAILBOX_DATA) ||
-                    window->ops->pays(part->reach, ri_min(bytes, (size_t)REMOTE_LONG),
+                    part->ops->pays(part->reach, ri_min(bytes, (size_t)REMOTE_LONG),
                                       REMOTE_CALLS));
     int error = MPI_SUCCESS;
     ri_segment_t piece;
@@ -143,7 +157,7 @@ static int remote_run(ri_window_t *window, const ri_window_part_t *part,
 
     from = (op == MPI_NO_OP) ? NULL : from;
     while ((bytes > 0) && (error == MPI_SUCCESS)) {
-        now      = remote_part(element, bytes, RI_MAILBOX_DATA);
+        now      = remote_part(element, bytes, part->ops->most);
         is_asked = is_asked && remote_ask(window, part, code, from, result, to, now);
         if (!is_asked) {
             now   = remote_part(element, bytes, REMOTE_LONG);
@@ -234,15 +248,17 @@ static int remote_image(ri_window_t *window, const ri_window_part_t *part,
     }
     here    = ri_walk_image(target, image);
     stripes = ri_stripes_of(part, (uintptr_t)ri_walk_first(target), span);
-    ri_stripes_lock(window, part->control, stripes);
-    error = ri_remote_load(window, part, target, image);
+    error   = ri_order_lock(window, part, stripes);
     if (error == MPI_SUCCESS) {
-        error = ri_accumulate_local(window, NULL, from, result, &here, op);
+        error = ri_remote_load(part, target, image);
+        if (error == MPI_SUCCESS) {
+            error = ri_accumulate_local(window, NULL, from, result, &here, op);
+        }
+        if ((error == MPI_SUCCESS) && (op != MPI_NO_OP)) {
+            error = ri_remote_store(part, target, image);
+        }
+        error = remote_unlock(window, part, stripes, error);
     }
-    if ((error == MPI_SUCCESS) && (op != MPI_NO_OP)) {
-        error = ri_remote_store(window, part, target, image);
-    }
-    ri_stripes_unlock(part->control, stripes);
     free(image);
     return error;
 }
@@ -264,20 +280,20 @@ int ri_accumulate_remote(ri_window_t *window, const ri_window_part_t *part,
 }
 
 /* By system calls. The locks are held. */
-static int remote_swap_in(ri_window_t *window, const ri_window_part_t *part, size_t size,
+static int remote_swap_in(const ri_window_part_t *part, size_t size,
                           const void *value, const void *compare, void *result,
                           uintptr_t to)
 {
     const ri_segment_t there = {to, size};
     char old[REMOTE_ELEMENT], new[REMOTE_ELEMENT];
-    int error = remote_copy(window, part, 0, &there, 1, old, size);
+    int error = remote_copy(part, 0, &there, 1, old, size);
 
     if (error != MPI_SUCCESS) {
         return error;
     }
     if (!memcmp(old, compare, size)) {
         memcpy(new, value, size);
-        error = remote_copy(window, part, 1, &there, 1, new, size);
+        error = remote_copy(part, 1, &there, 1, new, size);
     }
     memcpy(result, old, size);
     return error;
@@ -301,14 +317,16 @@ int ri_accumulate_remote_swap(ri_window_t *window, const ri_window_part_t *part,
     }
     memcpy(both, value, size);
     memcpy(both + size, compare, size);
-    if (window->ops->ask(part->reach, &head, both, result, REMOTE_CALLS) ==
+    if (part->ops->ask(part->reach, &head, both, result, REMOTE_CALLS) ==
         RI_WINDOW_OPS_DONE) {
         return MPI_SUCCESS;
     }
     stripes = ri_stripes_of(part, to, size);
-    ri_stripes_lock(window, part->control, stripes);
-    error = remote_swap_in(window, part, size, both, both + size, result, to);
-    ri_stripes_unlock(part->control, stripes);
+    error   = ri_order_lock(window, part, stripes);
+    if (error == MPI_SUCCESS) {
+        error = remote_swap_in(part, size, both, both + size, result, to);
+        error = remote_unlock(window, part, stripes, error);
+    }
     return error;
 }
 
@@ -361,8 +379,8 @@ int ri_accumulate_serve(void *arg, const ri_mailbox_head_t *head, uint8_t *data)
     }
     /* Whoever has a lock may wait for this process */
     stripes = ri_stripes_of(part, head->address, head->length);
-    if (!ri_stripes_trylock(window, part->control, stripes)) {
-        return -1;
+    if (!ri_stripes_trylock(window->rank, part->control, stripes)) {
+        return RI_WINDOW_OPS_BUSY;
     }
     result = remote_serve(head, data, (void *)(uintptr_t)head->address);
     ri_stripes_unlock(part->control, stripes);

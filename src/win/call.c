@@ -194,10 +194,16 @@ int ri_call_compare_and_swap(ri_window_t *window, const void *value, const void 
     return ri_window_end(window, error);
 }
 
-int ri_call_request(ri_window_t *window, int error, MPI_Request *request)
+int ri_call_request(ri_window_t *window, int rank, int error, MPI_Request *request)
 {
     if (error != MPI_SUCCESS) {
         return error;
+    }
+    if (rank != MPI_PROC_NULL) {
+        error = ri_remote_settle_here(window, rank);
+        if (error != MPI_SUCCESS) {
+            return ri_window_error(window, error);
+        }
     }
     error = PMPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
     return ri_window_end(window, error);

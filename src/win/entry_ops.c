@@ -31,7 +31,7 @@
               MPI_Request *request), \
              (origin_addr, origin_count, origin_datatype, target_rank, target_disp, \
               target_count, target_datatype, win, request), \
-             ri_call_request(window, _call(window, BUFFER(origin), TARGET), request))
+             ri_call_request(window, target_rank, _call(window, BUFFER(origin), TARGET), request))
 
 #define ENTRY_ACCUMULATE(_name, _count) \
     RI_ENTRY(_name, \
@@ -52,7 +52,7 @@
              (origin_addr, origin_count, origin_datatype, target_rank, target_disp, \
               target_count, target_datatype, op, win, request), \
              ri_call_request( \
-                     window, \
+                     window, target_rank, \
                      ri_call_accumulate(window, BUFFER(origin), NULL, TARGET, op), \
                      request))
 
@@ -78,7 +78,7 @@
              (origin_addr, origin_count, origin_datatype, result_addr, result_count, \
               result_datatype, target_rank, target_disp, target_count, target_datatype, \
               op, win, request), \
-             ri_call_request(window, \
+             ri_call_request(window, target_rank, \
                              ri_call_accumulate(window, BUFFER(origin), &BUFFER(result), \
                                                 TARGET, op), \
                              request))

@@ -5,6 +5,7 @@
  * First fence, then post, start, complete and wait, then locks.
  */
 #include "epoch.h"
+#include "order.h"
 #include "remote.h"
 
 #include <stdlib.h>
@@ -93,9 +94,19 @@ static int epoch_ranks(const ri_window_t *window, MPI_Group group, int **ranks_p
     return error;
 }
 
+/* Where this rank's cell is in the control memory of each other one, and what is in it. */
+#define EPOCH_POSTED    offsetof(ri_window_cell_t, posted)
+#define EPOCH_COMPLETED offsetof(ri_window_cell_t, completed)
+
+static size_t epoch_cell(const ri_window_t *window)
+{
+    return offsetof(ri_window_control_t, cells) +
+           (size_t)window->rank * sizeof(ri_window_cell_t);
+}
+
 int ri_epoch_post(ri_window_t *window, MPI_Group group, int mode)
 {
-    int *ranks, count = 0, i, error;
+    int *ranks, count = 0, i, error, one;
     ri_window_target_t *target;
 
     if (window->is_exposed || (epoch_access_kind(window) == RI_WINDOW_FENCE)) {
@@ -110,13 +121,13 @@ int ri_epoch_post(ri_window_t *window, MPI_Group group, int mode)
         target             = &window->targets[ranks[i]];
         target->is_exposed = 1;
         if (!(mode & MPI_MODE_NOCHECK)) {
-            atomic_store_explicit(
-                    &window->parts[ranks[i]].control->cells[window->rank].posted,
-                    ++target->posted, memory_order_release);
+            one   = ri_window_write(window, ranks[i], epoch_cell(window) + EPOCH_POSTED,
+                                    ++target->posted);
+            error = (error == MPI_SUCCESS) ? one : error;
         }
     }
     free(ranks);
-    return MPI_SUCCESS;
+    return error;
 }
 
 int ri_epoch_start(ri_window_t *window, MPI_Group group, int mode)
@@ -148,7 +159,7 @@ int ri_epoch_start(ri_window_t *window, MPI_Group group, int mode)
 int ri_epoch_complete(ri_window_t *window)
 {
     ri_window_target_t *target;
-    int i, error;
+    int i, error, one;
 
     if (epoch_access_kind(window) != RI_WINDOW_START) {
         return MPI_ERR_RMA_SYNC;
@@ -158,9 +169,9 @@ int ri_epoch_complete(ri_window_t *window)
         target = &window->targets[i];
         if (target->is_started) {
             target->is_started = 0;
-            atomic_store_explicit(
-                    &window->parts[i].control->cells[window->rank].completed,
-                    ++target->completed, memory_order_release);
+            one   = ri_window_write(window, i, epoch_cell(window) + EPOCH_COMPLETED,
+                                    ++target->completed);
+            error = (error == MPI_SUCCESS) ? one : error;
         }
     }
     epoch_set_access(window, RI_WINDOW_NONE);
@@ -213,37 +224,37 @@ int ri_epoch_test(ri_window_t *window, int *flag)
     return ri_epoch_wait(window);
 }
 
-/* The gate that keeps MPI_Win_lock_all() and exclusive locks apart. */
-static ri_gate_t *epoch_gate_of_all(const ri_window_t *window)
+/* The gate that keeps MPI_Win_lock_all(), of kind A, and exclusive locks apart. */
+static ri_order_gate_t epoch_gate_of_all(ri_gate_kind_t kind)
 {
-    return &window->parts[0].control->all;
+    return (ri_order_gate_t){.rank = 0, .is_all = 1, .kind = kind};
 }
 
 /* Pass the gate of all. A process that has locks already does not wait in the row: who waits in front
  * of it may wait for them. */
 static int epoch_enter_all(ri_window_t *window)
 {
-    ri_window_wait_t wait = {.window = window};
-    ri_gate_t *gate       = epoch_gate_of_all(window);
+    const ri_order_gate_t gate = epoch_gate_of_all(RI_GATE_B);
 
-    if (epoch_has_locks(window)) {
-        return ri_gate_join(gate, RI_GATE_B, ri_window_wait, &wait);
-    }
-    return ri_gate_enter(gate, RI_GATE_B, 0, ri_window_wait, &wait);
+    return ri_order_enter(window, &gate, epoch_has_locks(window));
 }
 
-/* How a lock of one target passes the gate of that target. */
-static ri_gate_kind_t epoch_gate_kind(ri_window_lock_t lock)
+/* The gate of a target, for a lock. */
+static ri_order_gate_t epoch_gate(ri_window_lock_t lock, int rank)
 {
-    return (lock == RI_WINDOW_EXCLUSIVE) ? RI_GATE_B : RI_GATE_A;
+    return (ri_order_gate_t){.rank = rank,
+                             .kind = (lock == RI_WINDOW_EXCLUSIVE) ? RI_GATE_B :
+                                                                     RI_GATE_A,
+                             .is_alone = (lock == RI_WINDOW_EXCLUSIVE)};
 }
 
 /* Take the locks of a target. */
 static int epoch_enter(ri_window_t *window, ri_window_lock_t lock, int rank)
 {
-    ri_window_wait_t wait = {.window = window};
-    int error             = MPI_SUCCESS;
+    const ri_order_gate_t gate = epoch_gate(lock, rank);
+    int error                  = MPI_SUCCESS;
 
+    ri_window_serve(window);
     if (lock == RI_WINDOW_NOCHECK) {
         return MPI_SUCCESS;
     }
@@ -251,8 +262,7 @@ static int epoch_enter(ri_window_t *window, ri_window_lock_t lock, int rank)
         error = epoch_enter_all(window);
     }
     if (error == MPI_SUCCESS) {
-        error = ri_gate_enter(&window->parts[rank].control->lock, epoch_gate_kind(lock),
-                              lock == RI_WINDOW_EXCLUSIVE, ri_window_wait, &wait);
+        error = ri_order_enter(window, &gate, 0);
     }
     return error;
 }
@@ -287,8 +297,10 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
 {
     ri_window_target_t *target = &window->targets[rank];
     ri_window_lock_t lock      = (ri_window_lock_t)atomic_load(&target->lock);
+    ri_order_gate_t gate;
     int error;
 
+    ri_window_serve(window);
     if (lock == RI_WINDOW_UNLOCKED) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -296,26 +308,27 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
     atomic_store_explicit(&target->lock, RI_WINDOW_UNLOCKED, memory_order_relaxed);
     atomic_fetch_sub(&window->num_locks, 1);
     if (lock != RI_WINDOW_NOCHECK) {
-        ri_gate_leave(&window->parts[rank].control->lock, epoch_gate_kind(lock));
+        gate = epoch_gate(lock, rank);
+        ri_order_leave(window, &gate);
     }
     if (lock == RI_WINDOW_EXCLUSIVE) {
-        ri_gate_leave(epoch_gate_of_all(window), RI_GATE_B);
+        gate = epoch_gate_of_all(RI_GATE_B);
+        ri_order_leave(window, &gate);
     }
     return error;
 }
 
 int ri_epoch_lock_all(ri_window_t *window, int mode)
 {
-    ri_window_wait_t wait = {.window = window};
-    int error             = MPI_SUCCESS;
+    const ri_order_gate_t gate = epoch_gate_of_all(RI_GATE_A);
+    int error                  = MPI_SUCCESS;
 
     if (!epoch_may_begin(window)) {
         return MPI_ERR_RMA_SYNC;
     }
     window->is_lock_all_nocheck = (mode & MPI_MODE_NOCHECK) != 0;
     if (!window->is_lock_all_nocheck) {
-        error = ri_gate_enter(epoch_gate_of_all(window), RI_GATE_A, 0, ri_window_wait,
-                              &wait);
+        error = ri_order_enter(window, &gate, 0);
     }
     if (error == MPI_SUCCESS) {
         epoch_set_access(window, RI_WINDOW_LOCK_ALL);
@@ -325,6 +338,7 @@ int ri_epoch_lock_all(ri_window_t *window, int mode)
 
 int ri_epoch_unlock_all(ri_window_t *window)
 {
+    const ri_order_gate_t gate = epoch_gate_of_all(RI_GATE_A);
     int error;
 
     if (epoch_access_kind(window) != RI_WINDOW_LOCK_ALL) {
@@ -333,7 +347,7 @@ int ri_epoch_unlock_all(ri_window_t *window)
     error = ri_remote_settle(window, -1);
     epoch_set_access(window, RI_WINDOW_NONE);
     if (!window->is_lock_all_nocheck) {
-        ri_gate_leave(epoch_gate_of_all(window), RI_GATE_A);
+        ri_order_leave(window, &gate);
     }
     return error;
 }
@@ -342,6 +356,7 @@ int ri_epoch_flush_local(ri_window_t *window, int rank)
 {
     int is_ok = (epoch_access_kind(window) == RI_WINDOW_LOCK_ALL);
 
+    ri_window_serve(window);
     if (rank < 0) {
         is_ok = is_ok || epoch_has_locks(window);
     } else {
@@ -349,7 +364,7 @@ int ri_epoch_flush_local(ri_window_t *window, int rank)
                 (atomic_load_explicit(&window->targets[rank].lock,
                                       memory_order_relaxed) != RI_WINDOW_UNLOCKED);
     }
-    return is_ok ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
+    return is_ok ? ri_remote_settle_here(window, rank) : MPI_ERR_RMA_SYNC;
 }
 
 int ri_epoch_flush(ri_window_t *window, int rank)

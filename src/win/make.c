@@ -3,13 +3,15 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The steps: each rank looks whether all others have this library; all ranks tell what they ask for,
- * and where they run; rank 0 makes a file for the memory of all; the others map it; all say whether
- * they have. Then the MPI makes its window of this process alone, and all say so. (One of all ranks
- * would take time, and Open MPI's share files whose names may be those of another window that is made
- * at the same time.)
+ * and where they run; the first rank of each host makes a file for the memory of all on it; the others
+ * map it; all say whether they have; ranks of several hosts connect (make_net.h). Then the MPI makes its
+ * window of this process alone, and all say so. (One of all ranks would take time, and Open MPI's share
+ * files whose names may be those of another window that is made at the same time.)
  */
 #include "make.h"
+#include "make_net.h"
 #include "make_remote.h"
+#include "remote.h"
 #include "present.h"
 #include "real.h"
 #include "setting.h"
@@ -25,7 +27,7 @@
 #include <unistd.h>
 
 /* Changed with the form of what is told and of what is shared. */
-#define MAKE_VERSION 2
+#define MAKE_VERSION 3
 
 /* The ranks of a window: each has a cell for each other one, which are 64 MB together then. */
 #define MAKE_RANKS_MAX 1024
@@ -45,7 +47,8 @@ typedef struct make_told {
     int32_t is_apart; /* its memory need not lie behind that of the rank before */
     int32_t flavor;
     int32_t is_reachable; /* others reach memory that this rank has made by itself */
-    uint8_t reserved[72]; /* 0; all versions tell as many bytes */
+    int32_t has_net;      /* it takes windows of several hosts */
+    uint8_t reserved[68]; /* 0; all versions tell as many bytes */
 } make_told_t;
 
 _Static_assert(sizeof(make_told_t) == 128, "the same in all versions");
@@ -75,6 +78,67 @@ static int make_is_remote(int flavor)
     return (flavor == MPI_WIN_FLAVOR_CREATE) || (flavor == MPI_WIN_FLAVOR_DYNAMIC);
 }
 
+/* The first rank on the host of a rank. */
+static int make_first_of_host(const make_told_t *told, int rank)
+{
+    int i = 0;
+
+    while (told[i].process.host != told[rank].process.host) {
+        ++i;
+    }
+    return i;
+}
+
+static int make_is_on_one_host(const make_told_t *told, int ranks)
+{
+    int i;
+
+    for (i = 1; (i < ranks) && (told[i].process.host == told[0].process.host); ++i) {}
+    return i == ranks;
+}
+
+/* How many ranks are on the host of one. */
+static int make_ranks_of_host(const make_told_t *told, int rank, int ranks)
+{
+    int count = 0;
+    int i;
+
+    for (i = 0; i < ranks; ++i) {
+        count += (told[i].process.host == told[rank].process.host);
+    }
+    return count;
+}
+
+/* Whether there is a host with more ranks than can reach each other's own memory. */
+static int make_is_crowded(const make_told_t *told, int ranks)
+{
+    int i;
+
+    for (i = 0; i < ranks; ++i) {
+        if ((make_first_of_host(told, i) == i) &&
+            (make_ranks_of_host(told, i, ranks) > RI_MAKE_REMOTE_RANKS)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Why a window of several hosts is not for this library, or NULL. The same on all ranks. */
+static const char *make_net_objection(const make_told_t *told, int ranks)
+{
+    int i;
+
+    if (told[0].flavor == MPI_WIN_FLAVOR_SHARED) {
+        return "the ranks are not on one host";
+    }
+    for (i = 0; i < ranks; ++i) {
+        if (!told[i].has_net) {
+            return "the ranks are not on one host";
+        }
+    }
+    return NULL;
+}
+
 /* Why a window is not for this library, or NULL. The same on all ranks. */
 static const char *make_objection(const make_told_t *told, int ranks)
 {
@@ -87,9 +151,6 @@ static const char *make_objection(const make_told_t *told, int ranks)
         }
         if (told[i].process.host == 0) {
             return "/proc cannot be read";
-        }
-        if (told[i].process.host != told[0].process.host) {
-            return "the ranks are not on one host";
         }
         if (!told[i].is_known) {
             return "the library was built for another version of the MPI";
@@ -105,7 +166,10 @@ static const char *make_objection(const make_told_t *told, int ranks)
             return "it is too large";
         }
     }
-    return NULL;
+    if (make_is_remote(told[0].flavor) && make_is_crowded(told, ranks)) {
+        return "there are too many ranks";
+    }
+    return make_is_on_one_host(told, ranks) ? NULL : make_net_objection(told, ranks);
 }
 
 /* Whether the program allows the memory of each rank to lie anywhere. */
@@ -124,15 +188,24 @@ static int make_is_apart(const ri_make_args_t *args)
     return flag && !strcmp(value, "true");
 }
 
-/* Where the memory of each rank begins, in the file. @return The size of the file. */
-static size_t make_places(const make_told_t *told, int ranks, size_t *places)
+/* The bytes at the start of the file of a host. */
+static size_t make_controls_size(const make_told_t *told, int rank, int ranks)
 {
-    size_t at = make_pages((size_t)ranks * make_control_size(ranks));
+    return make_pages((size_t)make_ranks_of_host(told, rank, ranks) *
+                      make_control_size(ranks));
+}
+
+/* Where the memory of each rank on the host of @a rank begins, in the file. @return The size of the
+ * file. */
+static size_t make_places(const make_told_t *told, int rank, int ranks, size_t *places)
+{
+    size_t at = make_controls_size(told, rank, ranks);
     int i;
 
     for (i = 0; i < ranks; ++i) {
         places[i] = at;
-        if (make_is_remote(told[0].flavor)) {
+        if (make_is_remote(told[0].flavor) ||
+            (told[i].process.host != told[rank].process.host)) {
             continue;
         }
         at += (size_t)told[i].size;
@@ -143,26 +216,55 @@ static size_t make_places(const make_told_t *told, int ranks, size_t *places)
     return make_pages(at);
 }
 
-/* The file, in all processes. @return Where it is in this one, or NULL. */
+/* Hear of the file of this host. @a file is that of the rank, if it has made one, and then that of the
+ * host; its size is 0 if there is none. */
+static void make_hear_file(const make_told_t *told, int rank, int ranks, MPI_Comm comm,
+                           make_file_t *file)
+{
+    int first = make_first_of_host(told, rank);
+    make_file_t *files;
+    int error;
+
+    if (make_is_on_one_host(told, ranks)) {
+        error = PMPI_Bcast(file, (int)sizeof(*file), MPI_BYTE, 0, comm);
+    } else {
+        files = malloc((size_t)ranks * sizeof(*files));
+        if (files == NULL) { /* and the others would wait */
+            ri_error("no memory for a window of %d ranks", ranks);
+            PMPI_Abort(comm, 1);
+            abort();
+        }
+        error = PMPI_Allgather(file, (int)sizeof(*file), MPI_BYTE, files,
+                               (int)sizeof(*file), MPI_BYTE, comm);
+        if (error == MPI_SUCCESS) {
+            *file = files[first];
+        }
+        free(files);
+    }
+    if (error != MPI_SUCCESS) {
+        file->size = 0;
+    }
+}
+
+/* The file of this host, in all of its processes. @return Where it is in this one, or NULL. */
 static void *make_map(const ri_make_args_t *args, const make_told_t *told, int rank,
                       int ranks, size_t size)
 {
-    size_t there     = make_pages((size_t)ranks * make_control_size(ranks));
+    size_t there     = make_controls_size(told, rank, ranks);
+    int first        = make_first_of_host(told, rank);
     make_file_t file = {.fd = -1};
     void *map        = NULL;
     int has_map, have_all, fd = -1;
 
-    if (rank == 0) {
+    if (rank == first) {
         map = ri_shared_file_make("ucxri-win", size, there, &fd);
         if (map != NULL) {
             file = (make_file_t){.size = (int64_t)size, .fd = fd};
         }
     }
-    if (PMPI_Bcast(&file, (int)sizeof(file), MPI_BYTE, 0, args->comm) != MPI_SUCCESS) {
-        file.size = 0;
-    }
-    if ((rank != 0) && (file.size == (int64_t)size)) {
-        map = ri_shared_file_open(told[0].process.pid, (uint32_t)file.fd, size, there);
+    make_hear_file(told, rank, ranks, args->comm, &file);
+    if ((rank != first) && (file.size == (int64_t)size)) {
+        map = ri_shared_file_open(told[first].process.pid, (uint32_t)file.fd, size, there);
     }
     has_map = (map != NULL);
     if (PMPI_Allreduce(&has_map, &have_all, 1, MPI_INT, MPI_LAND, args->comm) !=
@@ -186,7 +288,7 @@ static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *t
     ri_window_t *window = calloc(1, sizeof(*window));
     size_t *places      = calloc((size_t)ranks, sizeof(*places));
     int is_ok, are_ok;
-    char *map;
+    char *map, *control;
     int i;
 
     if (window != NULL) {
@@ -198,22 +300,24 @@ static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *t
     if ((PMPI_Allreduce(&is_ok, &are_ok, 1, MPI_INT, MPI_LAND, args->comm) ==
          MPI_SUCCESS) &&
         are_ok) {
-        window->file_size = make_places(told, ranks, places);
+        window->file_size = make_places(told, rank, ranks, places);
         window->file      = make_map(args, told, rank, ranks, window->file_size);
     }
     if ((window == NULL) || (window->file == NULL)) {
         goto err;
     }
-    map = window->file;
+    map = control = window->file;
     for (i = 0; i < ranks; ++i) {
         window->parts[i] = (ri_window_part_t){
                 .base      = map + places[i],
                 .size      = (args->flavor == MPI_WIN_FLAVOR_DYNAMIC) ? MAKE_SIZE_MAX :
                                                                         (MPI_Aint)told[i].size,
                 .disp_unit = (MPI_Aint)told[i].disp_unit,
-                .control   = (ri_window_control_t *)(map +
-                                                   (size_t)i * make_control_size(ranks)),
                 .process   = told[i].process};
+        if (told[i].process.host == told[rank].process.host) {
+            window->parts[i].control = (ri_window_control_t *)control;
+            control += make_control_size(ranks);
+        }
     }
     window->handle    = MPI_WIN_NULL;
     window->group     = MPI_GROUP_NULL;
@@ -274,7 +378,8 @@ static make_told_t *make_tell(const ri_make_args_t *args, int ranks,
                          .process      = make_process(),
                          .is_apart     = make_is_apart(args),
                          .flavor       = args->flavor,
-                         .is_reachable = (ops != NULL)};
+                         .is_reachable = (ops != NULL),
+                         .has_net      = (ri_make_net_ops() != NULL)};
     make_told_t *told = calloc((size_t)ranks, sizeof(*told));
     int version, subversion;
 
@@ -374,7 +479,7 @@ static const char *make_own_objection(const ri_make_args_t *args, int ranks,
     if (ri_setting() == RI_SETTING_OFF) {
         return "UCX_RNDV_SCHEME is not recv_init";
     }
-    if (ranks > (make_is_remote(args->flavor) ? RI_MAKE_REMOTE_RANKS : MAKE_RANKS_MAX)) {
+    if (ranks > MAKE_RANKS_MAX) {
         return "there are too many ranks";
     }
     if ((PMPI_Initialized(&is_init) != MPI_SUCCESS) || !is_init ||
@@ -390,7 +495,7 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
     ri_window_t *window        = NULL;
     const char *objection;
     make_told_t *told;
-    int rank, ranks, speaker, is_inter;
+    int rank, ranks, speaker, is_inter, is_net;
 
     /* Nothing is there then but what ri_real() looks for */
     if ((ri_real()->Win_free == NULL) || (&PMPI_Comm_test_inter == NULL)) {
@@ -415,6 +520,7 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
     if (told == NULL) {
         return 0;
     }
+    is_net    = !make_is_on_one_host(told, ranks);
     objection = make_objection(told, ranks);
     if (objection == NULL) {
         window    = make_window(args, told, rank, ranks);
@@ -427,6 +533,11 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
         make_free_window(window);
         window    = NULL;
         objection = MAKE_UNREACHABLE;
+    }
+    if ((window != NULL) && is_net && !ri_make_net(window, ri_make_net_ops(), args->comm)) {
+        make_free_window(window);
+        window    = NULL;
+        objection = "the ranks cannot reach each other through the network";
     }
     if ((window != NULL) && !make_finish(args, window)) {
         make_free_window(window);
@@ -446,8 +557,10 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
 
 int ri_make_free(ri_window_t *window, MPI_Win *handle_p)
 {
-    int error = ri_window_barrier(window);
+    int settled = ri_remote_settle(window, -1);
+    int error   = ri_window_barrier(window);
 
+    error = (error == MPI_SUCCESS) ? settled : error;
     if (error != MPI_SUCCESS) {
         return ri_window_error(window, error);
     }

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "make_remote.h"
 #include "accumulate_remote.h"
+#include "order.h"
 #include "remote.h"
 
 #include <stdlib.h>
@@ -46,8 +47,7 @@ const ri_window_ops_t *ri_make_remote_ops(const void *base, MPI_Aint size)
     return ops;
 }
 
-/* @return Whether all ranks say so. */
-static int make_all(int is_ok, MPI_Comm comm)
+int ri_make_all(int is_ok, MPI_Comm comm)
 {
     int are_ok;
 
@@ -63,11 +63,12 @@ static int make_connect(ri_window_t *window, const make_memory_t *memories)
 
     for (i = 0; i < window->size; ++i) {
         part = &window->parts[i];
-        if (i == window->rank) {
-            continue;
+        if ((i == window->rank) || (part->control == NULL)) {
+            continue; /* make_net.h has those of other hosts */
         }
         part->base   = (char *)(uintptr_t)memories[i].base;
         part->region = memories[i].region;
+        part->ops    = window->ops->reach;
         part->reach  = (memories[i].region == 0) ?
                                NULL :
                                window->ops->connect(&memories[i].address);
@@ -78,26 +79,35 @@ static int make_connect(ri_window_t *window, const make_memory_t *memories)
     return 1;
 }
 
+void ri_make_remote_open(ri_window_t *window, const ri_window_ops_t *ops)
+{
+    const ri_window_server_t server = {.has   = ri_window_has,
+                                       .apply = ri_accumulate_serve,
+                                       .order = ri_order_serve,
+                                       .arg   = window};
+
+    ri_attached_init(&window->attached);
+    window->ops                         = ops;
+    window->parts[window->rank].region = ops->open(&server);
+}
+
 int ri_make_remote(ri_window_t *window, const ri_window_ops_t *ops, MPI_Comm comm,
                    void *base)
 {
     ri_window_part_t *own     = &window->parts[window->rank];
     make_memory_t *memories   = calloc((size_t)window->size, sizeof(*memories));
     make_memory_t mine        = {.base = (uintptr_t)base};
-    ri_window_server_t server = {
-            .has = ri_window_has, .apply = ri_accumulate_serve, .arg = window};
     int is_ok;
 
-    ri_attached_init(&window->attached);
-    window->ops = ops;
-    own->base   = base;
+    own->base = base;
+    ri_make_remote_open(window, ops);
     if ((memories != NULL) && ops->self(&mine.address)) {
-        mine.region = own->region = ops->open(&server);
+        mine.region = own->region;
     }
-    is_ok = make_all(mine.region != 0, comm) &&
+    is_ok = ri_make_all(mine.region != 0, comm) &&
             (PMPI_Allgather(&mine, (int)sizeof(mine), MPI_BYTE, memories,
                             (int)sizeof(mine), MPI_BYTE, comm) == MPI_SUCCESS);
-    is_ok = make_all(is_ok && make_connect(window, memories), comm);
+    is_ok = ri_make_all(is_ok && make_connect(window, memories), comm);
     free(memories);
     return is_ok;
 }
@@ -115,8 +125,11 @@ void ri_make_remote_end(ri_window_t *window)
     }
     for (i = 0; i < window->size; ++i) {
         if (window->parts[i].reach != NULL) {
-            window->ops->disconnect(window->parts[i].reach);
+            window->parts[i].ops->disconnect(window->parts[i].reach);
         }
+    }
+    if (window->shown != NULL) {
+        window->ops->net->hide(window->shown);
     }
     ri_attached_end(&window->attached);
 }

@@ -91,6 +91,7 @@ static size_t pieces_ask(ri_window_t *window, const ri_window_part_t *part, unsi
             .region  = part->region,
             .address = address};
     unsigned calls = 1 + (unsigned)request->count / PIECES_OF_A_CALL;
+    ri_window_fate_t fate;
 
     if (request->count == 0) {
         return 0; /* a long one */
@@ -103,9 +104,9 @@ static size_t pieces_ask(ri_window_t *window, const ri_window_part_t *part, unsi
     if (result != NULL) {
         head.kind |= RI_PIECES_FETCH;
     }
-    if (window->ops->ask(part->reach, &head, request->data,
-                         (result != NULL) ? request->data : NULL,
-                         calls) != RI_WINDOW_OPS_DONE) {
+    fate = part->ops->ask(part->reach, &head, request->data,
+                          (result != NULL) ? request->data : NULL, calls);
+    if ((fate != RI_WINDOW_OPS_DONE) && (fate != RI_WINDOW_OPS_POSTED)) {
         return 0;
     }
     if (result != NULL) {
@@ -320,8 +321,8 @@ int ri_pieces_serve(ri_window_t *window, const ri_mailbox_head_t *head, uint8_t 
     }
     if (kind & RI_PIECES_LOCK) {
         stripes = pieces_stripes(part, &request);
-        if (!ri_stripes_trylock(window, part->control, stripes)) {
-            return -1;
+        if (!ri_stripes_trylock(window->rank, part->control, stripes)) {
+            return RI_WINDOW_OPS_BUSY;
         }
     }
     length = pieces_do(&request, kind, data);

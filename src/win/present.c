@@ -22,10 +22,14 @@
  * looks. A lock of each rank in a file: a program that closes all its files gives it back.
  */
 #include "present.h"
+#include "setting.h"
+#include "../ucp/core/window_ops.h"
 #include "../ucs/clock.h"
+#include "../ucs/hash.h"
 #include "../ucs/log.h"
 #include "../uct/shm/host.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -60,6 +64,8 @@ static struct {
     int fd;   /* the file, until MPI_Init() has ended; -1: there is none */
     char path[96];
     char job[512];
+    uint32_t number; /* of the job, the same on all hosts */
+    int is_named;    /* and of no other job */
     const char *why;  /* this rank is not present; NULL: it is */
     int ranks;        /* of MPI_COMM_WORLD */
     uint8_t *is_here; /* of each rank of MPI_COMM_WORLD: it is present */
@@ -83,9 +89,19 @@ static int present_number(const char *name)
                    (int)number;
 }
 
+/* @return A number of a text, which is not 0. */
+static uint32_t present_hash(const char *text)
+{
+    uint64_t hash = ri_hash_text(text);
+
+    return (uint32_t)(hash ^ (hash >> 32)) | 1;
+}
+
 /* @return Whether PMI says which job this is, and which rank of it. */
 static int present_is_pmi(void)
 {
+    /* Launchers on two hosts have nothing in common that they tell */
+    present.number = present_hash("pmi");
     struct ucred peer = {};
     socklen_t length  = sizeof(peer);
     int fd            = present_number("PMI_FD");
@@ -127,6 +143,8 @@ static int present_is_pmix(void)
     if ((name == NULL) || (present.rank < 0)) {
         return 0;
     }
+    present.number   = present_hash(name);
+    present.is_named = 1;
     snprintf(present.job, sizeof(present.job), "pmix %s %s", name, present_pmix_server());
     return 1;
 }
@@ -143,6 +161,8 @@ static int present_is_slurm(void)
     }
     snprintf(present.job, sizeof(present.job), "slurm %d.%d %d", job, step,
              present_number("SLURM_RESTART_COUNT"));
+    present.number   = present_hash(present.job);
+    present.is_named = 1;
     return 1;
 }
 
@@ -163,13 +183,9 @@ static int present_has_job(void)
 /* @return Whether the file has a name. */
 static int present_set_path(void)
 {
-    uint64_t hash = 0xcbf29ce484222325ul;
+    uint64_t hash = ri_hash_text(present.job);
     uint64_t host = ri_host_id();
-    const char *c;
 
-    for (c = present.job; *c != '\0'; ++c) {
-        hash = (hash ^ (uint8_t)*c) * 0x100000001b3ul;
-    }
     snprintf(present.path, sizeof(present.path),
              PRESENT_FOLDER "/ucxri-win.%u.%016llx.%016llx", (unsigned)geteuid(),
              (unsigned long long)host, (unsigned long long)hash);
@@ -313,12 +329,36 @@ static const char *present_enter(void)
     return (result == PRESENT_IN) ? NULL : PRESENT_NO_PLACE;
 }
 
+/* Others of the job are to know that this rank takes windows with those of other hosts. */
+static void present_tell(void)
+{
+    ri_window_tell_t tell = (ri_window_tell_t)dlsym(RTLD_DEFAULT, RI_WINDOW_TELL_SYMBOL);
+
+    if ((tell != NULL) && ri_setting_takes_hosts()) {
+        tell(present.number, (uint32_t)present.rank);
+    }
+}
+
+/* MPI_Init() has ended, and has shown this rank who else takes such windows. */
+static void present_told(void)
+{
+    ri_window_began_t began = (ri_window_began_t)dlsym(RTLD_DEFAULT,
+                                                       RI_WINDOW_BEGAN_SYMBOL);
+
+    if (began != NULL) {
+        began(present.is_named);
+    }
+}
+
 void ri_present_begin(void)
 {
     pthread_mutex_lock(&present.lock);
     if (!present.has_begun) {
         present.has_begun = 1;
         present.why       = present_enter();
+        if (present.why == NULL) {
+            present_tell();
+        }
     }
     pthread_mutex_unlock(&present.lock);
 }
@@ -395,6 +435,7 @@ void ri_present_end(int is_init)
             present_abort(PRESENT_NO_PLACE);
         }
         present_close();
+        present_told();
     }
     present.has_ended = 1;
     pthread_mutex_unlock(&present.lock);
@@ -422,11 +463,57 @@ static int present_world_ranks(MPI_Comm comm, int ranks, int *of_world, int *of_
     return is_ok;
 }
 
+/* Have the MPI look for the address of a rank. Open MPI does so when it first has something for it: a
+ * request to send, which is never started. */
+static void present_find(int rank)
+{
+    MPI_Request request;
+
+    if ((PMPI_Send_init(NULL, 0, MPI_BYTE, rank, 0, MPI_COMM_WORLD, &request) !=
+         MPI_SUCCESS) ||
+        (PMPI_Request_free(&request) != MPI_SUCCESS)) {
+        present_abort("the MPI has no way to a rank");
+    }
+}
+
+/* Of a communicator with ranks of other hosts. What a rank does follows from what all ranks have told,
+ * so that all come to the same. @return Why not all of them take windows, or NULL. */
+static const char *present_look_far(const int *of_world, int ranks)
+{
+    ri_window_rank_func_t look = (ri_window_rank_func_t)dlsym(RTLD_DEFAULT,
+                                                              RI_WINDOW_RANK_SYMBOL);
+    ri_window_rank_t is        = RI_WINDOW_RANK_UNUSED;
+    int i;
+
+    for (i = 0; (i < ranks) && (look != NULL); ++i) {
+        if (of_world[i] == present.rank) {
+            continue;
+        }
+        is = look((uint32_t)of_world[i]);
+        if (is == RI_WINDOW_RANK_UNSEEN) {
+            present_find(of_world[i]);
+            is = look((uint32_t)of_world[i]);
+        }
+        if (is == RI_WINDOW_RANK_UNSEEN) {
+            present_abort("UCX has not seen the address of a rank of another host; "
+                          "UCXRI_WIN_HOSTS=n leaves windows of several hosts to the MPI");
+        }
+        if (is != RI_WINDOW_RANK_TAKES) {
+            break;
+        }
+    }
+    return (is == RI_WINDOW_RANK_TAKES) ?
+                   NULL :
+                   "a rank is on another host, or has no library for windows that is "
+                   "switched on";
+}
+
 /* Of a communicator with other ranks. */
 static const char *present_look(MPI_Comm comm, int ranks, int *speaker_p)
 {
     int *of_world         = malloc((size_t)ranks * 2 * sizeof(*of_world));
     const char *objection = NULL;
+    int are_here          = 1;
     int i;
 
     if ((of_world == NULL) ||
@@ -439,10 +526,11 @@ static const char *present_look(MPI_Comm comm, int ranks, int *speaker_p)
         } else if (present.is_here[of_world[i]]) {
             *speaker_p = i;
         } else {
-            objection =
-                    "a rank is on another host, or has no library for windows that is "
-                    "switched on";
+            are_here = 0;
         }
+    }
+    if ((objection == NULL) && !are_here) {
+        objection = present_look_far(of_world, ranks);
     }
     free(of_world);
     return objection;

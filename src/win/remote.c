@@ -17,6 +17,8 @@
 /* Gaps are got as well if there are no more bytes to a piece than a system call copies in the time that
  * it takes for one; and no more in all than are worth the memory. */
 #define REMOTE_GAP  1024
+/* Through a network all bytes together are at most so many times those of the data. */
+#define REMOTE_NET_GAPS 2
 #define REMOTE_SPAN ((size_t)1 << 22)
 
 /* Packed data of so many bytes is on the stack. */
@@ -43,9 +45,17 @@ int ri_remote_error(ri_window_fate_t fate)
     }
 }
 
+/* Wait until memory of the library is not used any more. @return @a error, or what has become of what
+ * used it. */
+static int remote_here(const ri_window_part_t *part, int error)
+{
+    int here = ri_remote_settle_part(part);
+
+    return (error == MPI_SUCCESS) ? here : error;
+}
+
 /* Copy data between a buffer of another process and an image of its memory. */
-static int remote_copy_image(ri_window_t *window, const ri_window_part_t *part,
-                             int is_put, const ri_typed_t *there, char *image)
+static int remote_copy_image(const ri_window_part_t *part, int is_put, const ri_typed_t *there, char *image)
 {
     ri_segment_t remote[RI_WALK_PIECES], local[RI_WALK_PIECES];
     size_t count, length, i;
@@ -59,23 +69,21 @@ static int remote_copy_image(ri_window_t *window, const ri_window_part_t *part,
                                               (remote[i].address - (uintptr_t)walk.first),
                                       remote[i].length};
         }
-        error = ri_remote_error(window->ops->copy(part->reach, is_put, local, count,
+        error = ri_remote_error(part->ops->copy(part->reach, is_put, local, count,
                                                   remote, count, length));
     }
     ri_walk_end(&walk);
-    return error;
+    return remote_here(part, error);
 }
 
-int ri_remote_load(ri_window_t *window, const ri_window_part_t *part,
-                   const ri_typed_t *there, char *image)
+int ri_remote_load(const ri_window_part_t *part, const ri_typed_t *there, char *image)
 {
-    return remote_copy_image(window, part, 0, there, image);
+    return remote_copy_image(part, 0, there, image);
 }
 
-int ri_remote_store(ri_window_t *window, const ri_window_part_t *part,
-                    const ri_typed_t *there, char *image)
+int ri_remote_store(const ri_window_part_t *part, const ri_typed_t *there, char *image)
 {
-    return remote_copy_image(window, part, 1, there, image);
+    return remote_copy_image(part, 1, there, image);
 }
 
 /* Copy packed bytes to a buffer of another process whose type has a layout, or from there. */
@@ -105,7 +113,7 @@ static int remote_copy_packed(ri_window_t *window, const ri_window_part_t *part,
         }
         if (at < count) {
             local = (ri_segment_t){(uintptr_t)packed, length};
-            error = ri_remote_error(window->ops->copy(part->reach, is_put, &local, 1,
+            error = ri_remote_error(part->ops->copy(part->reach, is_put, &local, 1,
                                                       pieces + at, count - at, length));
             packed += length;
         }
@@ -115,16 +123,19 @@ static int remote_copy_packed(ri_window_t *window, const ri_window_part_t *part,
 }
 
 /* @return Whether to get the gaps, too, takes less time than to leave them out. */
-static int remote_has_short_gaps(const ri_typed_t *typed)
+static int remote_has_short_gaps(const ri_typed_t *typed, int is_net)
 {
     size_t span = ri_walk_span(typed);
 
+    if (is_net && (span > REMOTE_NET_GAPS * ri_typed_size(typed))) {
+        return 0;
+    }
     return !typed->type->is_contiguous && (span <= REMOTE_SPAN) &&
            (span <= REMOTE_GAP * ri_walk_count(typed));
 }
 
 /* A type that the MPI alone understands. What is not put stays as it is. */
-static int remote_put_image(ri_window_t *window, const ri_window_part_t *part,
+static int remote_put_image(const ri_window_part_t *part,
                             const ri_typed_t *from, const ri_typed_t *to)
 {
     char *image = malloc(ri_walk_span(to));
@@ -136,28 +147,28 @@ static int remote_put_image(ri_window_t *window, const ri_window_part_t *part,
     }
     here = ri_walk_image(to, image);
     if (ri_typed_size(from) < ri_typed_size(to)) {
-        error = ri_remote_load(window, part, to, image);
+        error = ri_remote_load(part, to, image);
     }
     error = (error == MPI_SUCCESS) ? ri_move(from, &here) : error;
-    error = (error == MPI_SUCCESS) ? ri_remote_store(window, part, to, image) : error;
+    error = (error == MPI_SUCCESS) ? ri_remote_store(part, to, image) : error;
     free(image);
     return error;
 }
 
 /* Copy all of the memory that data of another process lies in, with its gaps. */
-static int remote_load_span(ri_window_t *window, const ri_window_part_t *part,
-                            const ri_typed_t *there, char *image)
+static int remote_load_span(const ri_window_part_t *part, const ri_typed_t *there,
+                            char *image)
 {
     size_t span               = ri_walk_span(there);
     const ri_segment_t local  = {(uintptr_t)image, span};
     const ri_segment_t remote = {(uintptr_t)ri_walk_first(there), span};
 
-    return ri_remote_error(
-            window->ops->copy(part->reach, 0, &local, 1, &remote, 1, span));
+    return remote_here(part, ri_remote_error(part->ops->copy(part->reach, 0, &local, 1,
+                                                             &remote, 1, span)));
 }
 
 /* Get data by way of an image of its memory, with its gaps or without. */
-static int remote_get_image(ri_window_t *window, const ri_window_part_t *part,
+static int remote_get_image(const ri_window_part_t *part,
                             const ri_typed_t *from, const ri_typed_t *to, int with_gaps)
 {
     char *image = malloc(ri_walk_span(from));
@@ -167,7 +178,7 @@ static int remote_get_image(ri_window_t *window, const ri_window_part_t *part,
     if (image == NULL) {
         return MPI_ERR_NO_MEM;
     }
-    error = (with_gaps ? remote_load_span : ri_remote_load)(window, part, from, image);
+    error = (with_gaps ? remote_load_span : ri_remote_load)(part, from, image);
     if (error == MPI_SUCCESS) {
         here  = ri_walk_image(from, image);
         error = ri_move(&here, to);
@@ -186,9 +197,9 @@ static int remote_put_packed(ri_window_t *window, int rank, char *packed, size_t
     if (!to->type->is_contiguous) {
         return remote_copy_packed(window, part, 1, to, packed, size);
     }
-    fate = window->ops->put(part->reach, part->region, (uintptr_t)to->buffer, packed,
+    fate = part->ops->put(part->reach, part->region, (uintptr_t)to->buffer, packed,
                             size);
-    if (fate == RI_WINDOW_OPS_POSTED) {
+    if ((fate == RI_WINDOW_OPS_POSTED) && (part->net == NULL)) {
         atomic_fetch_add_explicit(&window->targets[rank].num_posted, 1,
                                   memory_order_relaxed);
     }
@@ -203,7 +214,7 @@ static int remote_get_packed(ri_window_t *window, int rank, const ri_typed_t *fr
     if (!from->type->is_contiguous) {
         return remote_copy_packed(window, part, 0, from, packed, size);
     }
-    return ri_remote_error(window->ops->get(part->reach, part->region,
+    return ri_remote_error(part->ops->get(part->reach, part->region,
                                             (uintptr_t)from->buffer, packed, size));
 }
 
@@ -222,7 +233,7 @@ int ri_remote_put(ri_window_t *window, int rank, const ri_typed_t *from,
         return MPI_SUCCESS;
     }
     if (ri_unlikely(ri_walk_is_blind(to->type))) {
-        return remote_put_image(window, &window->parts[rank], from, to);
+        return remote_put_image(&window->parts[rank], from, to);
     }
     if (from->type->is_contiguous) {
         return remote_put_packed(window, rank, from->buffer, size, to);
@@ -234,6 +245,7 @@ int ri_remote_put(ri_window_t *window, int rank, const ri_typed_t *from,
     error = ri_move_pack(from, packed);
     if (error == MPI_SUCCESS) {
         error = remote_put_packed(window, rank, packed, size, to);
+        error = remote_here(&window->parts[rank], error);
     }
     if (packed != room) {
         free(packed);
@@ -264,12 +276,12 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
     if (size == 0) {
         return MPI_SUCCESS;
     }
-    if (remote_has_short_gaps(from) &&
-        (remote_get_image(window, &window->parts[rank], from, to, 1) == MPI_SUCCESS)) {
+    if (remote_has_short_gaps(from, window->parts[rank].net != NULL) &&
+        (remote_get_image(&window->parts[rank], from, to, 1) == MPI_SUCCESS)) {
         return MPI_SUCCESS;
     }
     if (ri_unlikely(ri_walk_is_blind(from->type))) {
-        return remote_get_image(window, &window->parts[rank], from, to, 0);
+        return remote_get_image(&window->parts[rank], from, to, 0);
     }
     if (to->type->is_contiguous) {
         return remote_get_packed(window, rank, from, to->buffer, size);
@@ -279,6 +291,7 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
         return MPI_ERR_NO_MEM;
     }
     error = remote_get_packed(window, rank, from, packed, size);
+    error = remote_here(&window->parts[rank], error);
     if (error == MPI_SUCCESS) {
         error = remote_unpack(packed, size, to);
     }
@@ -297,10 +310,15 @@ static int remote_settle_one(ri_window_t *window, int rank)
     uint32_t settled           = atomic_load(&target->num_settled);
     int error;
 
+    if (window->parts[rank].net != NULL) {
+        return ri_remote_error(
+                window->parts[rank].ops->settle(window->parts[rank].reach));
+    }
     if ((int32_t)(posted - settled) <= 0) {
         return MPI_SUCCESS;
     }
-    error = ri_remote_error(window->ops->settle(window->parts[rank].reach));
+    error = ri_remote_error(
+            window->parts[rank].ops->settle(window->parts[rank].reach));
     while (((int32_t)(posted - settled) > 0) &&
            !atomic_compare_exchange_weak(&target->num_settled, &settled, posted)) {}
     return error;
@@ -315,7 +333,27 @@ int ri_remote_settle_slow(ri_window_t *window, int rank)
         return remote_settle_one(window, rank);
     }
     for (i = 0; i < window->size; ++i) {
+        if (window->parts[i].net != NULL) {
+            window->parts[i].net->settle_begin(window->parts[i].reach);
+        }
+    }
+    for (i = 0; i < window->size; ++i) {
         one   = remote_settle_one(window, i);
+        error = (error == MPI_SUCCESS) ? one : error;
+    }
+    return error;
+}
+
+int ri_remote_settle_here_slow(ri_window_t *window, int rank)
+{
+    int error = MPI_SUCCESS, one;
+    int i;
+
+    if (rank >= 0) {
+        return ri_remote_settle_part(&window->parts[rank]);
+    }
+    for (i = 0; i < window->size; ++i) {
+        one   = ri_remote_settle_part(&window->parts[i]);
         error = (error == MPI_SUCCESS) ? one : error;
     }
     return error;

@@ -31,12 +31,27 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
 /** Copy the data of a buffer of another process, and no bytes in its gaps, to where it has the same
  * place in @a image, which begins with the first byte that the data lies in. @return An MPI error
  * class. */
-int ri_remote_load(ri_window_t *window, const ri_window_part_t *part,
-                   const ri_typed_t *there, char *image);
+int ri_remote_load(const ri_window_part_t *part, const ri_typed_t *there, char *image);
 
 /** Copy it back, in the same way. @return An MPI error class. */
-int ri_remote_store(ri_window_t *window, const ri_window_part_t *part,
-                    const ri_typed_t *there, char *image);
+int ri_remote_store(const ri_window_part_t *part, const ri_typed_t *there, char *image);
+
+/** Wait until this process may change what it has put to a rank, and has what it has got from there.
+ * @return An MPI error class. */
+static inline int ri_remote_settle_part(const ri_window_part_t *part)
+{
+    return (part->net == NULL) ? MPI_SUCCESS :
+                                 ri_remote_error(part->net->settle_here(part->reach));
+}
+
+/** What ri_remote_settle_here() does if there is such memory. @return As ri_remote_settle_here(). */
+int ri_remote_settle_here_slow(ri_window_t *window, int rank);
+
+/** The same for @a rank; a negative one stands for all ranks. @return An MPI error class. */
+static inline int ri_remote_settle_here(ri_window_t *window, int rank)
+{
+    return (window->ops == NULL) ? MPI_SUCCESS : ri_remote_settle_here_slow(window, rank);
+}
 
 /** What ri_remote_settle() does if there is such memory. @return As ri_remote_settle(). */
 int ri_remote_settle_slow(ri_window_t *window, int rank);

@@ -4,12 +4,22 @@
  */
 #include "setting.h"
 #include "../ucp/core/switch.h"
+#include "weak_mpi.h"
 #include "../ucs/log.h"
 
 #include <stdlib.h>
 #include <strings.h>
 
+/* Between hosts MPICH leaves all but contiguous puts and gets to the target, as this library does. Open
+ * MPI has atomic operations of adapters, which need no target. */
+#ifdef OPEN_MPI
+#define SETTING_HOSTS_AUTO 0
+#else
+#define SETTING_HOSTS_AUTO 1
+#endif
+
 static ri_setting_t setting;
+static int takes_hosts;
 
 static void setting_read_level(void)
 {
@@ -34,33 +44,48 @@ static ri_setting_t setting_auto(void)
     return ri_switch_is_on(value) ? RI_SETTING_AUTO : RI_SETTING_OFF;
 }
 
-/* Before UCX and others read the variables, and may change them. */
-static void __attribute__((constructor)) setting_read(void)
+/* A variable that is y, n or auto. @return RI_SETTING_YES, NO or AUTO. */
+static ri_setting_t setting_of(const char *name)
 {
     static const char *const yes[] = {"y", "yes", "on", "1", "true"};
     static const char *const no[]  = {"n", "no", "off", "0", "false"};
-    const char *value              = getenv("UCXRI_WIN");
+    const char *value              = getenv(name);
     unsigned i;
 
-    setting_read_level();
-    setting = setting_auto();
     if ((value == NULL) || !strcasecmp(value, "auto")) {
-        return;
+        return RI_SETTING_AUTO;
     }
     for (i = 0; i < sizeof(yes) / sizeof(yes[0]); ++i) {
         if (!strcasecmp(value, yes[i])) {
-            setting = RI_SETTING_YES;
-            return;
+            return RI_SETTING_YES;
         }
         if (!strcasecmp(value, no[i])) {
-            setting = RI_SETTING_NO;
-            return;
+            return RI_SETTING_NO;
         }
     }
-    ri_warn("UCXRI_WIN=%s: expected y, n or auto; auto is taken", value);
+    ri_warn("%s=%s: expected y, n or auto; auto is taken", name, value);
+    return RI_SETTING_AUTO;
+}
+
+/* Before UCX and others read the variables, and may change them. */
+static void __attribute__((constructor)) setting_read(void)
+{
+    ri_setting_t hosts;
+
+    setting_read_level();
+    setting = setting_of("UCXRI_WIN");
+    setting = (setting == RI_SETTING_AUTO) ? setting_auto() : setting;
+    hosts   = setting_of("UCXRI_WIN_HOSTS");
+    takes_hosts = (hosts == RI_SETTING_YES) ||
+                  ((hosts == RI_SETTING_AUTO) && SETTING_HOSTS_AUTO);
 }
 
 ri_setting_t ri_setting(void)
 {
     return setting;
+}
+
+int ri_setting_takes_hosts(void)
+{
+    return takes_hosts;
 }

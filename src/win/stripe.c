@@ -37,10 +37,9 @@ void ri_stripes_lock(ri_window_t *window, ri_window_control_t *control,
     }
 }
 
-int ri_stripes_trylock(const ri_window_t *window, ri_window_control_t *control,
-                       ri_stripes_t stripes)
+int ri_stripes_trylock(int rank, ri_window_control_t *control, ri_stripes_t stripes)
 {
-    uint32_t mine      = (uint32_t)window->rank + 1;
+    uint32_t mine      = (uint32_t)rank + 1;
     ri_stripes_t taken = 0, rest = stripes;
     uint32_t holder;
 
@@ -63,6 +62,18 @@ void ri_stripes_unlock(ri_window_control_t *control, ri_stripes_t stripes)
         atomic_store_explicit(&control->stripes[__builtin_ctzll(stripes)].value, 0,
                               memory_order_release);
         stripes &= stripes - 1;
+    }
+}
+
+void ri_stripes_unlock_of(int rank, ri_window_control_t *control, ri_stripes_t stripes)
+{
+    uint32_t holder;
+
+    for (; stripes != 0; stripes &= stripes - 1) {
+        holder = (uint32_t)rank + 1;
+        atomic_compare_exchange_strong_explicit(
+                &control->stripes[__builtin_ctzll(stripes)].value, &holder, 0,
+                memory_order_release, memory_order_relaxed);
     }
 }
 

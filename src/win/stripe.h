@@ -32,9 +32,11 @@ static inline ri_stripes_t ri_stripes_of(const ri_window_part_t *part, uintptr_t
 void ri_stripes_lock(ri_window_t *window, ri_window_control_t *control,
                      ri_stripes_t stripes);
 
-/** Take locks of a rank, if all of them are free. @return Whether they are taken. */
-int ri_stripes_trylock(const ri_window_t *window, ri_window_control_t *control,
-                       ri_stripes_t stripes);
+/** Take locks of a rank, for @a rank, if all of them are free. @return Whether they are taken. */
+int ri_stripes_trylock(int rank, ri_window_control_t *control, ri_stripes_t stripes);
+
+/** Give locks back of those that @a rank has. */
+void ri_stripes_unlock_of(int rank, ri_window_control_t *control, ri_stripes_t stripes);
 
 /** Give locks back. */
 void ri_stripes_unlock(ri_window_control_t *control, ri_stripes_t stripes);

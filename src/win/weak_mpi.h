@@ -33,6 +33,8 @@
 #pragma weak PMPI_Isend
 #pragma weak PMPI_Pack
 #pragma weak PMPI_Reduce_local
+#pragma weak PMPI_Request_free
+#pragma weak PMPI_Send_init
 #pragma weak PMPI_Type_create_keyval
 #pragma weak PMPI_Type_free
 #pragma weak PMPI_Type_get_attr

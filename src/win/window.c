@@ -6,6 +6,7 @@
  * barrier.
  */
 #include "window.h"
+#include "order.h"
 #include "../ucs/log.h"
 
 #include <pthread.h>
@@ -103,6 +104,13 @@ int ri_window_error(const ri_window_t *window, int error)
     return error;
 }
 
+/* Of a rank on another host it is only known that nothing gets there any more. */
+static int window_is_gone(const ri_window_part_t *part)
+{
+    return (part->net != NULL) ? part->net->is_gone(part->reach) :
+                                 (ri_host_process_look(&part->process) == RI_HOST_GONE);
+}
+
 /* Whether those that are waited for live. */
 static int window_lives(const ri_window_wait_t *wait)
 {
@@ -111,7 +119,7 @@ static int window_lives(const ri_window_wait_t *wait)
 
     for (i = 0; i < window->size; ++i) {
         if ((i != window->rank) && ((wait->only == 0) || (wait->only == i + 1)) &&
-            (ri_host_process_look(&window->parts[i].process) == RI_HOST_GONE)) {
+            window_is_gone(&window->parts[i])) {
             ri_error("rank %d of a window has ended, and this process waits for it", i);
             return 0;
         }
@@ -185,6 +193,18 @@ int ri_window_wait_word(ri_window_t *window, _Atomic(uint32_t) *word, uint32_t v
     return error;
 }
 
+int ri_window_write(ri_window_t *window, int rank, size_t offset, uint32_t value)
+{
+    const ri_window_part_t *part = &window->parts[rank];
+
+    if (ri_unlikely(part->net != NULL)) {
+        return ri_order_write(window, part, offset, value);
+    }
+    atomic_store_explicit((_Atomic(uint32_t) *)((char *)part->control + offset), value,
+                          memory_order_release);
+    return MPI_SUCCESS;
+}
+
 /* In each round, a rank tells one and hears from one that is twice as far away as in the round
  * before: after the last round it has heard of all. */
 int ri_window_barrier(ri_window_t *window)
@@ -196,12 +216,16 @@ int ri_window_barrier(ri_window_t *window)
 
     for (distance = 1, round = 0; distance < size; distance *= 2, ++round) {
         to = (window->rank + distance) % size;
-        atomic_store_explicit(&window->parts[to].control->rounds[round].value, number,
-                              memory_order_release);
-        error = ri_window_wait_word(
-                window, &window->parts[window->rank].control->rounds[round].value,
-                number);
-        if (error != 0) {
+        error = ri_window_write(window, to,
+                                offsetof(ri_window_control_t, rounds) +
+                                        round * sizeof(ri_window_word_t),
+                                number);
+        if (error == MPI_SUCCESS) {
+            error = ri_window_wait_word(
+                    window, &window->parts[window->rank].control->rounds[round].value,
+                    number);
+        }
+        if (error != MPI_SUCCESS) {
             return error;
         }
     }

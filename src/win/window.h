@@ -7,6 +7,9 @@
  * origin reads, writes and locks by itself, and a target need not be in the library. Memory that the
  * program has made is not in the file, and is reached by means of libucxri.so (remote.h).
  *
+ * A window of several hosts has such a file on each of them. A rank of another host is asked for what is
+ * about its control memory (order.h).
+ *
  * The MPI has a window, too, of this process alone, and of its memory. Its handle is
  * what the program knows, and has the name, the info, the attributes and the error handler. No
  * operation is passed to it, and to make and free it takes no other rank.
@@ -55,10 +58,12 @@ typedef struct ri_window_part {
     char *base; /* in this process; with a reach, in the process that has it */
     MPI_Aint size;
     MPI_Aint disp_unit;
-    ri_window_control_t *control;
+    ri_window_control_t *control; /* NULL: the rank is on another host */
     ri_host_process_t process;
     void *reach; /* leads to memory that only its own process has; NULL: it is mapped here */
     uint64_t region; /* number of that memory there */
+    const ri_window_reach_ops_t *ops; /* of the reach */
+    const ri_window_net_ops_t *net;   /* the same, if the rank is on another host; else NULL */
 } ri_window_part_t;
 
 /* A wait of a rank for others. Set window, and all else to zero. */
@@ -119,6 +124,7 @@ typedef struct ri_window {
     void *file; /* all memory that all ranks have mapped */
     size_t file_size;
     const ri_window_ops_t *ops; /* for memory that they have not; NULL: there is none */
+    void *shown;                /* what other hosts reach of this process; NULL: nothing */
     ri_attached_t attached;     /* memory of this rank, of a dynamic window */
     ri_window_wait_t test;      /* of MPI_Win_test(), from one call to the next one */
 } ri_window_t;
@@ -135,6 +141,10 @@ int ri_window_wait(void *arg);
 /** Wait until @a word, which counts up, is at least @a value. @return An MPI error class. */
 int ri_window_wait_word(ri_window_t *window, _Atomic(uint32_t) *word, uint32_t value);
 
+/** Write a number to @a offset in the control memory of a rank. What was settled before is there when the
+ * rank sees it. @return An MPI error class. */
+int ri_window_write(ri_window_t *window, int rank, size_t offset, uint32_t value);
+
 /** Wait for all ranks of a window: the memory accesses of each before it are done. @return An MPI
  * error class. */
 int ri_window_barrier(ri_window_t *window);
@@ -142,6 +152,15 @@ int ri_window_barrier(ri_window_t *window);
 /** @return Whether all of the bytes, at least one, are memory of this rank that others may use: wire
  * input. @a arg is the window. Any thread may call it. */
 int ri_window_has(void *arg, uint64_t address, size_t length);
+
+/** Serve ranks of other hosts, in a call that needs nothing of them: a program may look by such calls for
+ * what they do. */
+static inline void ri_window_serve(const ri_window_t *window)
+{
+    if (ri_unlikely(window->shown != NULL)) {
+        window->ops->serve();
+    }
+}
 
 /** Report an error by the error handler of a window. @return @a error. */
 int ri_window_error(const ri_window_t *window, int error);

@@ -11,6 +11,7 @@
 #include "../../ucs/settings.h"
 #include "../run/worker_counters.h"
 #include "../run/windows.h"
+#include "../rma/window_ranks.h"
 
 /* An array that is being filled with counters. */
 typedef struct counter_array {
@@ -100,4 +101,26 @@ const ri_window_ops_t *ucxri_window_ops(unsigned version)
 {
     /* A worker makes the progress in which others are served */
     return (ri_config.rma && (ri_worker_map.live > 0)) ? ri_window_memory(version) : NULL;
+}
+
+/* Of no header, as the table is: by the symbols of core/window_ops.h. */
+void ucxri_window_tell(uint32_t job, uint32_t rank);
+void ucxri_window_began(int is_named);
+ri_window_rank_t ucxri_window_rank(uint32_t rank);
+
+void ucxri_window_tell(uint32_t job, uint32_t rank)
+{
+    ri_window_ranks_tell((ri_wire_windows_t){.job = job, .rank = rank});
+}
+
+void ucxri_window_began(int is_named)
+{
+    if (!is_named) {
+        ri_window_ranks_close();
+    }
+}
+
+ri_window_rank_t ucxri_window_rank(uint32_t rank)
+{
+    return ri_window_ranks_look(rank);
 }

@@ -142,10 +142,15 @@ const ri_config_field_t ri_config_fields[] = {
          .flags = 0},
         {"WIN", RI_CONFIG_TERNARY, "auto", FIELD(win),
          "Whether windows of MPI are carried out by the library for windows, if\n"
-         "ucxri_run has loaded it, and all ranks of the window are on one host. y:\n"
-         "also without the switch UCX_RNDV_SCHEME=recv_init, and with a warning if a\n"
-         "window is left to the MPI. n at one rank leaves the windows of all to the\n"
-         "MPI.",
+         "ucxri_run has loaded it. y: also without the switch\n"
+         "UCX_RNDV_SCHEME=recv_init, and with a warning if a window is left to the MPI.\n"
+         "n at one rank leaves the windows of all to the MPI.",
+         .flags = 0},
+        {"WIN_HOSTS", RI_CONFIG_TERNARY, "auto", FIELD(win_hosts),
+         "Whether that holds for windows with ranks on several hosts, too. Their locks\n"
+         "and accumulates between hosts need progress of the target. auto: with MPICH,\n"
+         "where that is so in any case, and not with Open MPI. n at one rank leaves the\n"
+         "windows of all to the MPI.",
          .flags = 0},
         {"REG_CACHE", RI_CONFIG_BOOL, "y", FIELD(reg_cache),
          "Whether memory stays registered with the adapter when a message is done,\n"

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the libraries for windows of MPI (src/win) ask libucxri.so for: memory of other processes of
- * the host that only those have mapped. Small operations are left to the process that has the memory,
- * by its mailbox, and all else is copied by system calls.
+ * What the libraries for windows of MPI (src/win) ask libucxri.so for: memory of other processes that
+ * only those have mapped. On one host small operations are left to the process that has the memory, by
+ * its mailbox, and all else is copied by system calls. Between hosts UCX puts and gets, and all else
+ * is left to the process that has the memory, which serves others when it makes progress.
  *
  * Both libraries are of one package, but a program may load those of two: the table has a version.
  */
@@ -18,11 +19,32 @@
 #include <stdint.h>
 
 /* Changed with anything in this file. */
-#define RI_WINDOW_OPS_VERSION 1
+#define RI_WINDOW_OPS_VERSION 2
 
 /* The name of the function that returns the table, which is looked up by dlsym(). Its parameter is the
  * version that the caller knows. It returns NULL for another one, and if the library is not in use. */
 #define RI_WINDOW_OPS_SYMBOL "ucxri_window_ops"
+
+/* Functions that are there at any time, as the table is not, by their names.
+ *
+ * This process takes windows of several hosts. It is said before its MPI has begun. */
+#define RI_WINDOW_TELL_SYMBOL "ucxri_window_tell"
+typedef void (*ri_window_tell_t)(uint32_t job, uint32_t rank);
+
+/* MPI_Init() has ended. The number of the job is not looked at any more, unless it @a is_named: no
+ * other job has it. */
+#define RI_WINDOW_BEGAN_SYMBOL "ucxri_window_began"
+typedef void (*ri_window_began_t)(int is_named);
+
+/* What is known of a rank of MPI_COMM_WORLD. */
+#define RI_WINDOW_RANK_SYMBOL "ucxri_window_rank"
+typedef enum ri_window_rank {
+    RI_WINDOW_RANK_UNUSED, /* this process has given its address to nobody: nobody knows of it */
+    RI_WINDOW_RANK_UNSEEN, /* UCX has not seen its address */
+    RI_WINDOW_RANK_NOT,    /* it takes no windows of several hosts */
+    RI_WINDOW_RANK_TAKES
+} ri_window_rank_t;
+typedef ri_window_rank_t (*ri_window_rank_func_t)(uint32_t rank);
 
 /* Operations of windows have this bit in their kind (ri_mailbox_head_t); the others are those of
  * ri_window_server_t.apply(). */
@@ -36,7 +58,42 @@ typedef struct ri_window_address {
     uint8_t plane[RI_PLANE_ADDRESS_MAX];
 } ri_window_address_t;
 
-/* What a process does for others with memory of its own. Both functions may be called at any time by
+/* What one process asks another one for that is about control memory of the latter. */
+typedef enum ri_window_order_kind {
+    RI_WINDOW_ORDER_ENTER,  /* a gate (uct/shm/gate.h): done when the origin is inside */
+    RI_WINDOW_ORDER_JOIN,   /* the same, past those who wait */
+    RI_WINDOW_ORDER_LEAVE,  /* a gate */
+    RI_WINDOW_ORDER_LOCK,   /* stripes: done when the origin has all of them */
+    RI_WINDOW_ORDER_UNLOCK, /* stripes */
+    RI_WINDOW_ORDER_WORD,   /* write a number */
+    RI_WINDOW_ORDER_KINDS
+} ri_window_order_kind_t;
+
+/* An order, as it goes to the other process. */
+typedef struct ri_window_order {
+    uint32_t kind;    /* ri_window_order_kind_t */
+    uint32_t rank;    /* of the origin, in the window */
+    uint64_t stripes; /* a bit for each */
+    uint32_t offset;  /* of a word, in the control memory */
+    uint32_t value;   /* of a word */
+    uint8_t is_all;   /* the gate of the window, not that of the target */
+    uint8_t is_b;     /* as a user of the kind B */
+    uint8_t is_alone; /* nobody else may be inside */
+    uint8_t reserved[5];
+} ri_window_order_t;
+
+/* What has become of an order. */
+typedef enum ri_window_ordered {
+    RI_WINDOW_ORDERED_BAD, /* it is none that can be carried out */
+    RI_WINDOW_ORDERED_DONE,
+    RI_WINDOW_ORDERED_LATER /* it is to be looked at again */
+} ri_window_ordered_t;
+
+/* What apply() of a server returns if the operation is to be tried again later: whoever keeps it from
+ * what it needs does so for a short time. Any other negative value: it is not done. */
+#define RI_WINDOW_OPS_BUSY (-2)
+
+/* What a process does for others with memory of its own. The functions may be called at any time by
  * any thread, until the region is closed. They must not wait, and call nothing of MPI. */
 typedef struct ri_window_server {
     /** @return Whether all of @a length bytes, which are not 0, at @a address may be used by others:
@@ -45,15 +102,20 @@ typedef struct ri_window_server {
 
     /** An operation with RI_WINDOW_OPS_KIND, a function as of a mailbox: wire input. What memory it is
      * about, and whether others may use that, is for the function to see.
-     * @return As ri_mailbox_func_t. */
+     * @return As ri_mailbox_func_t, or RI_WINDOW_OPS_BUSY. */
     int (*apply)(void *arg, const ri_mailbox_head_t *head, uint8_t *data);
-    void *arg; /* the first parameter of both functions */
+
+    /** An order: wire input. @a state is 0 when the order is first looked at, and is the function's.
+     * @return What has become of it. */
+    ri_window_ordered_t (*order)(void *arg, const ri_window_order_t *order,
+                                 uint64_t *state);
+    void *arg; /* the first parameter of the functions */
 } ri_window_server_t;
 
 /* How an operation has ended. */
 typedef enum ri_window_fate {
     RI_WINDOW_OPS_DONE,
-    RI_WINDOW_OPS_POSTED,   /* data is copied, and settle() is to be called */
+    RI_WINDOW_OPS_POSTED,   /* data is copied or is being copied, and settle() is to be called */
     RI_WINDOW_OPS_NOT_DONE, /* ask() only: the process does not look, or it does not pay */
     RI_WINDOW_OPS_REFUSED,  /* ask() only: the process does not want to */
     RI_WINDOW_OPS_BAD,      /* there is no such memory */
@@ -61,8 +123,88 @@ typedef enum ri_window_fate {
     RI_WINDOW_OPS_GONE      /* the process has ended */
 } ri_window_fate_t;
 
-/* A function with a reach may be called by several threads. */
+/* What is done by a reach, which leads to one other process. Several threads may call the functions. */
+typedef struct ri_window_reach_ops {
+    size_t most; /* bytes of an operation that is asked for, and of its result */
+
+    /** All that was posted is settled. */
+    void (*disconnect)(void *reach);
+
+    /** Copy to memory of another process. @a region is its number. Through a network @a data may be
+     * used until settle_here(). */
+    ri_window_fate_t (*put)(void *reach, uint64_t region, uint64_t address,
+                            const void *data, size_t length);
+
+    /** Copy from there; POSTED: the data is there after settle_here(). */
+    ri_window_fate_t (*get)(void *reach, uint64_t region, uint64_t address, void *data,
+                            size_t length);
+
+    /** Copy with lists of the same length of bytes on both sides, by system calls or through a network;
+     * in the latter case as put() and get(). */
+    ri_window_fate_t (*copy)(void *reach, int is_put, const ri_segment_t *local,
+                             size_t num_local, const ri_segment_t *remote,
+                             size_t num_remote, size_t length);
+
+    /** @return Whether an operation on so many bytes is to be asked for, in one or several pieces, which
+     * this process can do by so many system calls: an answer takes less time. */
+    int (*pays)(void *reach, size_t length, unsigned calls);
+
+    /** Have the process do an operation, by apply() of its server, and wait for its end, unless
+     * so many system calls take less time. @a head has the region. The result, of head->length bytes,
+     * is written to @a result, unless that is NULL. Through a network an operation without a result is
+     * POSTED. */
+    ri_window_fate_t (*ask)(void *reach, const ri_mailbox_head_t *head, const void *data,
+                            void *result, unsigned calls);
+
+    /** Wait for all that is POSTED. */
+    ri_window_fate_t (*settle)(void *reach);
+} ri_window_reach_ops_t;
+
+/* Memory of a process that others reach through a network. */
+typedef struct ri_window_net_memory {
+    void *base;
+    size_t size;
+    uint64_t region; /* of ri_window_ops_t.open() */
+} ri_window_net_memory_t;
+
+/* What is there for processes of other hosts. */
+typedef struct ri_window_net_ops {
+    ri_window_reach_ops_t reach;
+
+    /** Let others reach memory of this process. @a told_p is set to what they are to know, which is the
+     * caller's to free, and @a length_p to its length. @return For hide(); NULL: it cannot be done. */
+    void *(*show)(const ri_window_net_memory_t *memory, void **told_p, size_t *length_p);
+
+    /** End that. Nobody uses the memory any more. */
+    void (*hide)(void *shown);
+
+    /** @param told    What a process has told: wire input.
+     *  @param base_p  Set to where its memory is there.
+     *  @return A reach, for its disconnect(); NULL: there is no memory, or it is no such thing. */
+    void *(*connect)(const void *told, size_t length, uint64_t *base_p);
+
+    /** Send an order that is not answered. It gets there also if this process makes no progress. */
+    ri_window_fate_t (*say)(void *reach, const ri_window_order_t *order);
+
+    /** Have an order carried out. @a wait is called with @a arg until it is; anything but 0 ends the
+     * wait, with GONE. Without such a function the order is POSTED. */
+    ri_window_fate_t (*order)(void *reach, const ri_window_order_t *order,
+                              int (*wait)(void *arg), void *arg);
+
+    /** Wait until this process may change what it puts, and has what it gets. */
+    ri_window_fate_t (*settle_here)(void *reach);
+
+    /** Begin what settle() waits for. */
+    void (*settle_begin)(void *reach);
+
+    /** @return Whether UCX has reported that the process cannot be reached any more. */
+    int (*is_gone)(void *reach);
+} ri_window_net_ops_t;
+
 typedef struct ri_window_ops {
+    const ri_window_reach_ops_t *reach; /* for processes of the same host */
+    const ri_window_net_ops_t *net;     /* for those of other hosts */
+
     /** The address of this process. @return 0 if others cannot reach its memory. */
     int (*self)(ri_window_address_t *address);
 
@@ -75,35 +217,6 @@ typedef struct ri_window_ops {
     /** @param address  Wire input. @return A reach, for disconnect(); NULL: the process cannot be
      * reached. */
     void *(*connect)(const ri_window_address_t *address);
-
-    /** All that was posted is settled. */
-    void (*disconnect)(void *reach);
-
-    /** Copy to memory of another process. @a region is its number. */
-    ri_window_fate_t (*put)(void *reach, uint64_t region, uint64_t address,
-                            const void *data, size_t length);
-
-    /** Copy from there. */
-    ri_window_fate_t (*get)(void *reach, uint64_t region, uint64_t address, void *data,
-                            size_t length);
-
-    /** Copy by system calls, with lists of the same length of bytes on both sides. */
-    ri_window_fate_t (*copy)(void *reach, int is_put, const ri_segment_t *local,
-                             size_t num_local, const ri_segment_t *remote,
-                             size_t num_remote, size_t length);
-
-    /** @return Whether an operation on so many bytes is to be asked for, in one or several pieces, which
-     * this process can do by so many system calls: an answer takes less time. */
-    int (*pays)(void *reach, size_t length, unsigned calls);
-
-    /** Have the process do an operation, by apply() of its server, and wait for its end, unless
-     * so many system calls take less time. @a head has the region. The result, of head->length bytes,
-     * is written to @a result, unless that is NULL. */
-    ri_window_fate_t (*ask)(void *reach, const ri_mailbox_head_t *head, const void *data,
-                            void *result, unsigned calls);
-
-    /** Wait for all puts that are POSTED. */
-    ri_window_fate_t (*settle)(void *reach);
 
     /** Do what others have asked for. A process that waits calls it now and then. */
     void (*serve)(void);

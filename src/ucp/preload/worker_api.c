@@ -18,6 +18,8 @@
 #include "../run/worker_progress.h"
 #include "../proto/pool/pool_send.h"
 #include "../link/release.h"
+#include "../rma/window_net.h"
+#include "../rma/window_ranks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +69,9 @@ void ucp_worker_destroy(ucp_worker_h stock)
     ri_worker_destroy(worker);
     ri_stock.worker_destroy(stock);
     ri_worker_free(worker);
+    if (ri_worker_map.live == 0) {
+        ri_window_net_end();
+    }
 }
 
 /* One call of progress that is locked, timed, or noted. */
@@ -103,13 +108,17 @@ static ucs_status_t worker_address_wrap(ri_worker_t *worker, ucp_address_t **add
                                         size_t *length_p)
 {
     ri_wire_address_t *wrapped = malloc(sizeof(*wrapped) + *length_p);
+    ri_wire_windows_t windows;
 
     if (wrapped != NULL) {
         ri_wire_address_pack(wrapped,
                              &(ri_wire_worker_t){.uid   = worker->uid,
                                                  .am_id = worker->am_id,
                                                  .rank = ri_wire_rank(ri_rank_number())});
-        wrapped->process = worker->process;
+        wrapped->process     = worker->process;
+        windows              = ri_window_ranks_use();
+        wrapped->window_job  = windows.job;
+        wrapped->window_rank = windows.rank;
         memcpy(wrapped + 1, *address_p, *length_p);
         *length_p += sizeof(*wrapped);
     }

@@ -10,6 +10,8 @@
 #include "reach_copy.h"
 #include "region.h"
 #include "serve.h"
+#include "window_net.h"
+#include "window_net_reach.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -170,22 +172,26 @@ static ri_window_fate_t window_ask(void *arg, const ri_mailbox_head_t *head,
 static void window_serve(void)
 {
     ri_serve();
+    ri_window_net_progress();
 }
 
 const ri_window_ops_t *ri_window_memory(unsigned version)
 {
-    static const ri_window_ops_t ops = {.self       = window_self,
-                                        .open       = ri_region_open,
-                                        .close      = ri_region_close,
-                                        .connect    = window_connect,
-                                        .disconnect = window_disconnect,
-                                        .put        = window_put,
-                                        .get        = window_get,
-                                        .copy       = window_copy,
-                                        .pays       = window_pays,
-                                        .ask        = window_ask,
-                                        .settle     = window_settle,
-                                        .serve      = window_serve};
+    static const ri_window_reach_ops_t reach = {.most       = RI_MAILBOX_DATA,
+                                                .disconnect = window_disconnect,
+                                                .put        = window_put,
+                                                .get        = window_get,
+                                                .copy       = window_copy,
+                                                .pays       = window_pays,
+                                                .ask        = window_ask,
+                                                .settle     = window_settle};
+    static const ri_window_ops_t ops         = {.reach    = &reach,
+                                                .net      = &ri_window_net_ops,
+                                                .self     = window_self,
+                                                .open     = ri_region_open,
+                                                .close    = ri_region_close,
+                                                .connect  = window_connect,
+                                                .serve    = window_serve};
 
     return (version == RI_WINDOW_OPS_VERSION) ? &ops : NULL;
 }

@@ -13,6 +13,7 @@
 #include "../core/worker.h"
 #include "../in/ring_in.h"
 #include "../rma/serve.h"
+#include "../rma/window_net.h"
 #include "../../ucs/clock.h"
 
 /* Progress calls between rounds of housekeeping. */
@@ -61,7 +62,7 @@ static inline unsigned ri_worker_progress_stock(ri_worker_t *worker)
     if (ri_unlikely(count > 0)) {
         worker->stock_credit = worker->stock_cheap ? RI_WORKER_STOCK_CREDIT : 0;
     }
-    return count;
+    return count + ri_window_net_progress();
 }
 
 /** Calls of progress that come so many ticks after another one (ri_ticks()) are not those of a loop

@@ -6,6 +6,7 @@
  */
 #include "address.h"
 #include "base.h"
+#include "../../ucs/base.h"
 
 #include <string.h>
 
@@ -24,14 +25,17 @@ void ri_wire_address_pack(ri_wire_address_t *prefix, const ri_wire_worker_t *wor
 /* What all versions have in common. */
 #define WIRE_ADDRESS_HEAD (offsetof(ri_wire_address_t, length) + 1)
 
+/* What version 2 began with. */
+#define WIRE_ADDRESS_LEAST offsetof(ri_wire_address_t, window_job)
+
 /* Read as much as there is of this library's part of an address, which begins as its part does.
  * What is not there is 0. */
 static void wire_address_read(ri_wire_address_t *prefix, const void *address)
 {
     memset(prefix, 0, sizeof(*prefix));
     memcpy(prefix, address, WIRE_ADDRESS_HEAD);
-    if (prefix->length >= sizeof(*prefix)) {
-        memcpy(prefix, address, sizeof(*prefix));
+    if (prefix->length >= WIRE_ADDRESS_LEAST) {
+        memcpy(prefix, address, ri_min((size_t)prefix->length, sizeof(*prefix)));
     }
 }
 
@@ -71,4 +75,12 @@ ri_host_process_t ri_wire_address_process(const void *address)
 
     wire_address_read(&prefix, address);
     return prefix.process;
+}
+
+ri_wire_windows_t ri_wire_address_windows(const void *address)
+{
+    ri_wire_address_t prefix;
+
+    wire_address_read(&prefix, address);
+    return (ri_wire_windows_t){.job = prefix.window_job, .rank = prefix.window_rank};
 }

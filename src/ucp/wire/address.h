@@ -32,11 +32,13 @@ typedef struct ri_wire_address {
     uint16_t rank;        /* 1 + the rank of the process in its job, for people;
                              0: not known, or above RI_WIRE_RANK_MAX */
     ri_host_process_t process; /* the process that has the worker */
+    uint32_t window_job;  /* the job in which the process takes windows of MPI; 0: none */
+    uint32_t window_rank; /* its rank in MPI_COMM_WORLD of that job */
 } __attribute__((packed)) ri_wire_address_t;
 
 #define RI_WIRE_ADDRESS_MAGIC 0x524441495258435ful /* "_CXRIADR" */
 
-static_assert(sizeof(ri_wire_address_t) == 40, "wire format");
+static_assert(sizeof(ri_wire_address_t) == 48, "wire format");
 
 /* What a worker says of itself, in its address and in hellos. */
 typedef struct ri_wire_worker {
@@ -71,13 +73,23 @@ static inline uint16_t ri_wire_rank(long rank)
 ucs_status_t ri_wire_address_parse(const void *address, const void **stock,
                                    ri_wire_worker_t *worker);
 
+/* Which windows of MPI a process takes, with libraries of this package. */
+typedef struct ri_wire_windows {
+    uint32_t job; /* a number of the job; 0: it takes none */
+    uint32_t rank;
+} ri_wire_windows_t;
+
+/** @return What an address for which ri_wire_address_parse() has returned UCS_OK says of windows.
+ * Nothing of it was checked. */
+ri_wire_windows_t ri_wire_address_windows(const void *address);
+
 /** @return The process that has the worker of an address for which ri_wire_address_parse() has
  * returned UCS_OK; host is 0 if the address does not say. Nothing of it was checked: there may be
  * no such process. */
 ri_host_process_t ri_wire_address_process(const void *address);
 
-/** Write this library's part of the address of @a worker. Its process is left 0, for the caller to
- * set. */
+/** Write this library's part of the address of @a worker. Its process and windows are left 0, for the
+ * caller to set. */
 void ri_wire_address_pack(ri_wire_address_t *prefix, const ri_wire_worker_t *worker);
 
 #endif

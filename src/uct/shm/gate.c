@@ -47,14 +47,12 @@ static inline int gate_swap(ri_gate_t *gate, uint64_t *word, uint64_t next)
                                                  memory_order_relaxed);
 }
 
-int ri_gate_enter(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, ri_gate_wait_t wait,
-                  void *arg)
+int ri_gate_take(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, uint64_t *ticket_p)
 {
     uint64_t word = atomic_load_explicit(gate, memory_order_relaxed);
     uint64_t ticket, next;
-    int is_in, ret;
+    int is_in;
 
-    /* A ticket; if it is its turn at once, in the same step */
     do {
         ticket = gate_number(word, GATE_NEXT);
         next   = gate_add(word, GATE_NEXT);
@@ -64,28 +62,57 @@ int ri_gate_enter(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, ri_gate_wa
             next = gate_add(gate_add(next, GATE_TURN), kind);
         }
     } while (!gate_swap(gate, &word, next));
+    *ticket_p = ticket;
+    return is_in;
+}
 
-    while (!is_in) {
-        word = atomic_load_explicit(gate, memory_order_relaxed);
-        if ((gate_number(word, GATE_TURN) == ticket) &&
-            gate_lets_in(word, kind, is_alone)) {
-            is_in = gate_swap(gate, &word, gate_add(gate_add(word, GATE_TURN), kind));
-        } else {
-            ret = wait(arg);
-            if (ret != 0) {
-                return ret;
-            }
+int ri_gate_try(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, uint64_t ticket)
+{
+    uint64_t word = atomic_load_explicit(gate, memory_order_relaxed);
+
+    while ((gate_number(word, GATE_TURN) == ticket) &&
+           gate_lets_in(word, kind, is_alone)) {
+        if (gate_swap(gate, &word, gate_add(gate_add(word, GATE_TURN), kind))) {
+            return 1;
         }
     }
     return 0;
+}
+
+int ri_gate_enter(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, ri_gate_wait_t wait,
+                  void *arg)
+{
+    uint64_t ticket;
+    int ret;
+
+    if (ri_gate_take(gate, kind, is_alone, &ticket)) {
+        return 0;
+    }
+    while (!ri_gate_try(gate, kind, is_alone, ticket)) {
+        ret = wait(arg);
+        if (ret != 0) {
+            return ret;
+        }
+    }
+    return 0;
+}
+
+void ri_gate_push(ri_gate_t *gate, ri_gate_kind_t kind)
+{
+    atomic_fetch_add_explicit(gate, UINT64_C(1) << kind, memory_order_acquire);
+}
+
+int ri_gate_is_joined(ri_gate_t *gate, ri_gate_kind_t kind)
+{
+    return gate_others(atomic_load_explicit(gate, memory_order_acquire), kind) == 0;
 }
 
 int ri_gate_join(ri_gate_t *gate, ri_gate_kind_t kind, ri_gate_wait_t wait, void *arg)
 {
     int ret;
 
-    atomic_fetch_add_explicit(gate, UINT64_C(1) << kind, memory_order_acquire);
-    while (gate_others(atomic_load_explicit(gate, memory_order_acquire), kind) != 0) {
+    ri_gate_push(gate, kind);
+    while (!ri_gate_is_joined(gate, kind)) {
         ret = wait(arg);
         if (ret != 0) {
             return ret;

@@ -51,6 +51,20 @@ int ri_gate_enter(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, ri_gate_wa
  * one kind of users only. @return As ri_gate_enter(). */
 int ri_gate_join(ri_gate_t *gate, ri_gate_kind_t kind, ri_gate_wait_t wait, void *arg);
 
+/** Take a ticket, which is the first step of ri_gate_enter(); and enter, if it is its turn. @a is_alone
+ * is as there. @return Whether the caller is inside. */
+int ri_gate_take(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, uint64_t *ticket_p);
+
+/** Enter with a ticket, if it is its turn; it has to be called until it is. @return Whether the caller
+ * is inside. */
+int ri_gate_try(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, uint64_t ticket);
+
+/** The first step of ri_gate_join(). */
+void ri_gate_push(ri_gate_t *gate, ri_gate_kind_t kind);
+
+/** @return Whether those of the other kind have left, so that the caller, who has pushed, is inside. */
+int ri_gate_is_joined(ri_gate_t *gate, ri_gate_kind_t kind);
+
 /** Leave; the caller is inside as a user of @a kind. */
 static inline void ri_gate_leave(ri_gate_t *gate, ri_gate_kind_t kind)
 {

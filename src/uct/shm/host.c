@@ -6,6 +6,7 @@
  * exists and is the one that was meant.
  */
 #include "host.h"
+#include "../../ucs/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,6 @@
 #define HOST_KERNEL_BITS 40
 #define HOST_KERNEL_MASK ((1ul << HOST_KERNEL_BITS) - 1)
 
-#define HOST_HASH_START 0xcbf29ce484222325ul
 
 /* Read a file of /proc. @return Its length, at most @a max; 0 if that did not work. */
 static size_t host_read_file(const char *path, void *buffer, size_t max)
@@ -37,21 +37,10 @@ static size_t host_read_file(const char *path, void *buffer, size_t max)
     return (length > 0) ? length : 0;
 }
 
-static uint64_t host_hash(uint64_t hash, const void *data, size_t length)
-{
-    const uint8_t *bytes = data;
-    size_t i;
-
-    for (i = 0; i < length; ++i) {
-        hash = (hash ^ bytes[i]) * 0x100000001b3ul;
-    }
-    return hash;
-}
-
 uint64_t ri_host_id(void)
 {
-    uint64_t hash       = HOST_HASH_START;
-    uint64_t name       = HOST_HASH_START;
+    uint64_t hash       = RI_HASH_START;
+    uint64_t name       = RI_HASH_START;
     uid_t user          = geteuid();
     struct utsname host = {};
     char boot_id[64];
@@ -63,11 +52,11 @@ uint64_t ri_host_id(void)
         return 0;
     }
 
-    hash = host_hash(hash, boot_id, length);
-    hash = host_hash(hash, &st.st_ino, sizeof(st.st_ino));
-    hash = host_hash(hash, &user, sizeof(user));
+    hash = ri_hash(hash, boot_id, length);
+    hash = ri_hash(hash, &st.st_ino, sizeof(st.st_ino));
+    hash = ri_hash(hash, &user, sizeof(user));
     uname(&host);
-    name = host_hash(name, host.nodename, strlen(host.nodename));
+    name = ri_hash(name, host.nodename, strlen(host.nodename));
     /* The upper bits of such a hash depend on all, the lowest ones on few. */
     return (hash >> (64 - HOST_KERNEL_BITS)) | 1 |
            ((name ^ (name << 24)) & ~HOST_KERNEL_MASK);

@@ -107,7 +107,7 @@ protected:
         ri_costs = m_costs;
         m_child.reset();
         if (m_reach != nullptr) {
-            ops()->disconnect(m_reach);
+            ops()->reach->disconnect(m_reach);
         }
     }
 
@@ -122,13 +122,13 @@ protected:
 
     ri_window_fate_t put(size_t offset, const std::string &data)
     {
-        return ops()->put(m_reach, m_state->region, m_state->memory + offset, data.data(),
+        return ops()->reach->put(m_reach, m_state->region, m_state->memory + offset, data.data(),
                           data.size());
     }
 
     ri_window_fate_t get(size_t offset, std::string *data)
     {
-        return ops()->get(m_reach, m_state->region, m_state->memory + offset, &(*data)[0],
+        return ops()->reach->get(m_reach, m_state->region, m_state->memory + offset, &(*data)[0],
                           data->size());
     }
 
@@ -142,7 +142,7 @@ protected:
         head.data_length = 1;
         head.region      = m_state->region;
         head.address     = m_state->memory + offset;
-        return ops()->ask(m_reach, &head, &byte,
+        return ops()->reach->ask(m_reach, &head, &byte,
                           (result != nullptr) ? &(*result)[0] : nullptr, 2);
     }
 
@@ -160,7 +160,7 @@ protected:
         ri_segment_t remote = {m_state->memory + offset, length};
 
         EXPECT_EQ(RI_WINDOW_OPS_DONE,
-                  ops()->copy(m_reach, 0, &local, 1, &remote, 1, length));
+                  ops()->reach->copy(m_reach, 0, &local, 1, &remote, 1, length));
         return data;
     }
 
@@ -199,12 +199,12 @@ TEST_F(test_window_memory, random_puts_and_gets)
                 copy.replace(offset, length, data);
             }
             if (random.percent(50)) {
-                ASSERT_EQ(RI_WINDOW_OPS_DONE, ops()->settle(m_reach));
+                ASSERT_EQ(RI_WINDOW_OPS_DONE, ops()->reach->settle(m_reach));
                 ASSERT_EQ(RI_WINDOW_OPS_DONE, get(offset, &in));
                 ASSERT_EQ(copy.substr(offset, length), in);
             }
         }
-        ASSERT_EQ(RI_WINDOW_OPS_DONE, ops()->settle(m_reach));
+        ASSERT_EQ(RI_WINDOW_OPS_DONE, ops()->reach->settle(m_reach));
         ASSERT_EQ(copy, there(0, SIZE));
     });
 }
@@ -263,7 +263,7 @@ TEST_F(test_window_memory, bad_and_gone)
 
     EXPECT_EQ(RI_WINDOW_OPS_BAD, get(SIZE - 4096, &in));
     EXPECT_EQ(RI_WINDOW_OPS_BAD, put(SIZE, std::string(8192, 'x')));
-    EXPECT_EQ(RI_WINDOW_OPS_DONE, ops()->settle(m_reach));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, ops()->reach->settle(m_reach));
     m_child->end(SIGKILL);
     EXPECT_EQ(RI_WINDOW_OPS_GONE, get(0, &in));
     EXPECT_EQ(RI_WINDOW_OPS_GONE, put(0, in));
@@ -296,8 +296,8 @@ TEST_F(test_window_memory, lost)
 {
     ASSERT_EQ(RI_WINDOW_OPS_POSTED, put(0, "posted"));
     m_child->end(SIGKILL);
-    EXPECT_EQ(RI_WINDOW_OPS_GONE, ops()->settle(m_reach));
-    EXPECT_EQ(RI_WINDOW_OPS_GONE, ops()->settle(m_reach));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, ops()->reach->settle(m_reach));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, ops()->reach->settle(m_reach));
     EXPECT_FALSE(is_done(ADD, 0, 1, 1, nullptr));
 }
 
@@ -310,7 +310,7 @@ TEST_F(test_window_memory, lists)
     ri_segment_t remote[3] = {
             {m_state->memory, 1}, {m_state->memory + 10, 5}, {m_state->memory + 20, 4}};
 
-    EXPECT_EQ(RI_WINDOW_OPS_DONE, ops()->copy(m_reach, 1, local, 2, remote, 3, 10));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, ops()->reach->copy(m_reach, 1, local, 2, remote, 3, 10));
     EXPECT_EQ(std::string("0\0", 2), there(0, 2));
     EXPECT_EQ(std::string("12345\0", 6), there(10, 6));
     EXPECT_EQ(std::string("6789\0", 5), there(20, 5));

@@ -1,0 +1,73 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "window_net_message.h"
+#include "window_net_reach.h"
+#include "window_net_serve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A message until UCX does not need it any more. */
+typedef struct net_sent {
+    ri_window_net_head_t head;
+    uint8_t data[];
+} net_sent_t;
+
+static void net_sent_end(void *request, ucs_status_t status, void *user_data)
+{
+    (void)status;
+    free(user_data);
+    ri_stock.request_free(request);
+}
+
+ucs_status_t ri_window_net_send(ucp_ep_h ep, const ri_window_net_head_t *head,
+                                const void *data, size_t length)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS |
+                                                 UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .flags   = UCP_AM_SEND_FLAG_EAGER,
+                                 .cb.send = net_sent_end};
+    net_sent_t *sent          = malloc(sizeof(*sent) + length);
+    ucs_status_ptr_t request;
+
+    if (sent == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    sent->head = *head;
+    if (length > 0) {
+        memcpy(sent->data, data, length);
+    }
+    param.user_data = sent;
+    if (head->kind != RI_WINDOW_NET_ANSWER) {
+        param.flags |= UCP_AM_SEND_FLAG_REPLY;
+    }
+    request = ri_stock.am_send_nbx(ep, RI_WINDOW_NET_AM_ID, &sent->head,
+                                   sizeof(sent->head), sent->data, length, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        free(sent);
+    }
+    return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_OK;
+}
+
+ucs_status_t ri_window_net_message(void *arg, const void *header, size_t header_length,
+                                   void *data, size_t length,
+                                   const ucp_am_recv_param_t *param)
+{
+    ri_window_net_head_t head;
+
+    (void)arg;
+    if ((header_length != sizeof(head)) || (length > RI_WINDOW_NET_DATA) ||
+        (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) {
+        return UCS_OK;
+    }
+    memcpy(&head, header, sizeof(head));
+    if (head.kind == RI_WINDOW_NET_ANSWER) {
+        ri_window_net_answered(&head, data, length);
+    } else if (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) {
+        ri_window_net_asked(param->reply_ep, &head, data, length);
+    }
+    return UCS_OK;
+}

@@ -1,0 +1,50 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What processes of a window on several hosts say to each other, as active messages of the worker that
+ * is there for it. One asks, and the other one answers when it is done. All of it is wire input.
+ */
+#ifndef RI_WINDOW_NET_MESSAGE_H
+#define RI_WINDOW_NET_MESSAGE_H
+
+#include "../core/window_ops.h"
+
+#include "../../ucs/stock.h"
+
+#include <assert.h>
+
+/* The one active message of that worker. */
+#define RI_WINDOW_NET_AM_ID 0
+
+typedef enum ri_window_net_kind {
+    RI_WINDOW_NET_ASK,   /* an operation, with its data: for apply() of the server */
+    RI_WINDOW_NET_ORDER, /* an order, as data: for order() of the server */
+    RI_WINDOW_NET_SAY,   /* the same, and not answered */
+    RI_WINDOW_NET_ANSWER /* with the result of an operation as data */
+} ri_window_net_kind_t;
+
+/* The header of the message. */
+typedef struct ri_window_net_head {
+    uint32_t kind;  /* ri_window_net_kind_t */
+    uint32_t id;    /* of what is asked, by the one that asks */
+    int32_t result; /* of an answer: bytes of the result, or below 0: it was not done */
+    uint32_t reserved;
+    ri_mailbox_head_t head; /* of an operation; of an order only its region */
+} ri_window_net_head_t;
+
+static_assert(sizeof(ri_window_net_head_t) == 40, "wire format");
+
+/* The most data of a message: operations on more than RI_MAILBOX_DATA bytes are done piece by piece. */
+#define RI_WINDOW_NET_DATA ((size_t)32768)
+
+/** Send a message. Header and data are copied. The lock of the worker is held. @return What UCX says. */
+ucs_status_t ri_window_net_send(ucp_ep_h ep, const ri_window_net_head_t *head,
+                                const void *data, size_t length);
+
+/** The handler of the message. The lock of the worker is held. */
+ucs_status_t ri_window_net_message(void *arg, const void *header, size_t header_length,
+                                   void *data, size_t length,
+                                   const ucp_am_recv_param_t *param);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a process does to memory of a window that a process of another host has.
+ */
+#ifndef RI_WINDOW_NET_REACH_H
+#define RI_WINDOW_NET_REACH_H
+
+#include "window_net_message.h"
+
+extern const ri_window_net_ops_t ri_window_net_ops;
+
+/** An answer: wire input. The lock of the worker (window_net.h) is held. */
+void ri_window_net_answered(const ri_window_net_head_t *head, const void *data,
+                            size_t length);
+
+#endif

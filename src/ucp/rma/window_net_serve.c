@@ -1,0 +1,268 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Operations are done in the order in which they have come, as MPI wants it of accumulates: behind one
+ * that has to wait, all wait. Orders do not wait behind operations, nor behind each other: one that
+ * gives locks back may be what an operation waits for, and gates know by themselves who is next.
+ */
+#include "window_net_serve.h"
+#include "region.h"
+#include "serve.h"
+#include "../../ucs/log.h"
+
+#include <ucs/datastruct/list.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Something that could not be done at once. */
+typedef struct net_waiting {
+    ucs_list_link_t list;
+    ucp_ep_h reply_ep;
+    ri_window_net_head_t head;
+    ri_window_order_t order;
+    uint64_t state; /* of the order */
+    size_t done;    /* bytes of the operation */
+    _Alignas(16) uint8_t data[];
+} net_waiting_t;
+
+static UCS_LIST_HEAD(net_operations);
+static UCS_LIST_HEAD(net_orders);
+
+static void net_answer(ucp_ep_h reply_ep, const ri_window_net_head_t *head, int result,
+                       const void *data)
+{
+    ri_window_net_head_t answer = {
+            .kind = RI_WINDOW_NET_ANSWER, .id = head->id, .result = result};
+
+    if (head->kind != RI_WINDOW_NET_SAY) {
+        ri_window_net_send(reply_ep, &answer, data, (result > 0) ? (size_t)result : 0);
+    }
+}
+
+/* Put or get memory of which the other process has no key. The regions are locked. */
+static int net_copy(const ri_mailbox_head_t *head, uint8_t *data)
+{
+    void *memory = (void *)(uintptr_t)head->address;
+
+    if ((head->length > RI_MAILBOX_DATA) ||
+        !ri_region_has(head->region, head->address, head->length)) {
+        return -1;
+    }
+    if (head->kind == RI_SERVE_GET) {
+        memcpy(data, memory, head->length);
+        return head->length;
+    }
+    if ((head->kind != RI_SERVE_PUT) || (head->data_length != head->length)) {
+        return -1;
+    }
+    memcpy(memory, data, head->length);
+    return 0;
+}
+
+/* Do a piece of an operation, or all of it. @a data has room for the result. @return As apply() of a
+ * server. */
+static int net_apply_piece(const ri_mailbox_head_t *head, uint8_t *data)
+{
+    int result;
+
+    ri_region_lock();
+    result = (head->kind & RI_WINDOW_OPS_KIND) ? ri_region_apply(head, data) :
+                                                 net_copy(head, data);
+    ri_region_unlock();
+    return (result > RI_MAILBOX_DATA) ? -1 : result;
+}
+
+/* Try an operation, or go on with it: @a done_p bytes of it are done. @a data has room for the result.
+ * @return As apply() of a server, of the whole operation. */
+static int net_apply(const ri_mailbox_head_t *head, uint8_t *data, size_t *done_p)
+{
+    ri_mailbox_head_t piece = *head;
+    int result              = 0;
+
+    if (head->length <= RI_MAILBOX_DATA) {
+        return net_apply_piece(head, data);
+    }
+    if ((head->data_length != 0) && (head->data_length != head->length)) {
+        return -1;
+    }
+    while ((*done_p < head->length) && (result >= 0)) {
+        piece.address     = head->address + *done_p;
+        piece.length      = (uint16_t)ri_min(head->length - *done_p, RI_MAILBOX_DATA);
+        piece.data_length = (head->data_length > 0) ? piece.length : 0;
+        result            = net_apply_piece(&piece, data + *done_p);
+        if ((result > 0) && (result != piece.length)) {
+            result = -1;
+        }
+        *done_p += (result >= 0) ? piece.length : 0;
+    }
+    return (result > 0) ? head->length : result;
+}
+
+static ri_window_ordered_t net_order(uint64_t region, const ri_window_order_t *order,
+                                     uint64_t *state)
+{
+    ri_window_ordered_t ordered;
+
+    ri_region_lock();
+    ordered = ri_region_order(region, order, state);
+    ri_region_unlock();
+    return ordered;
+}
+
+/* Keep something for later. Without memory it is not done. */
+static net_waiting_t *net_keep(ucs_list_link_t *list, ucp_ep_h reply_ep,
+                               const ri_window_net_head_t *head, size_t room)
+{
+    net_waiting_t *waiting = malloc(sizeof(*waiting) + room);
+
+    if (waiting == NULL) {
+        ri_error("no memory for what a process of another host asks for");
+        net_answer(reply_ep, head, -1, NULL);
+        return NULL;
+    }
+    waiting->reply_ep = reply_ep;
+    waiting->head     = *head;
+    ucs_list_add_tail(list, &waiting->list);
+    return waiting;
+}
+
+/* Drop something that was kept; NULL: nothing. */
+static void net_drop_one(net_waiting_t *waiting)
+{
+    if (waiting != NULL) {
+        ucs_list_del(&waiting->list);
+        free(waiting);
+    }
+}
+
+/* @return Bytes of room for the data of an operation, and for its result; 0: it is too long. */
+static size_t net_room(const ri_mailbox_head_t *head)
+{
+    size_t room = ri_max(ri_max((size_t)head->length, (size_t)head->data_length),
+                         (size_t)RI_MAILBOX_DATA);
+
+    return (room <= RI_WINDOW_NET_DATA) ? room : 0;
+}
+
+static void net_asked_operation(ucp_ep_h reply_ep, const ri_window_net_head_t *head,
+                                const void *data, size_t length)
+{
+    _Alignas(16) uint8_t stack[RI_MAILBOX_DATA];
+    size_t size            = net_room(&head->head);
+    net_waiting_t *waiting = NULL;
+    uint8_t *room          = stack;
+    size_t done            = 0;
+    int result;
+
+    if ((head->head.data_length != length) || (size == 0)) {
+        net_answer(reply_ep, head, -1, NULL);
+        return;
+    }
+    if (!ucs_list_is_empty(&net_operations) || (size > sizeof(stack))) {
+        waiting = net_keep(&net_operations, reply_ep, head, size);
+        if (waiting == NULL) {
+            return;
+        }
+        waiting->done = 0;
+        room          = waiting->data;
+    }
+    memcpy(room, data, length);
+    if ((waiting != NULL) && (net_operations.next != &waiting->list)) {
+        return; /* behind others */
+    }
+    result = net_apply(&head->head, room, (waiting != NULL) ? &waiting->done : &done);
+    if (result != RI_WINDOW_OPS_BUSY) {
+        net_answer(reply_ep, head, result, room);
+        net_drop_one(waiting);
+    } else if (waiting == NULL) {
+        waiting = net_keep(&net_operations, reply_ep, head, size);
+        if (waiting != NULL) {
+            waiting->done = 0;
+            memcpy(waiting->data, room, length);
+        }
+    }
+}
+
+/* Look at an order again. @return Whether that is over. */
+static int net_look(net_waiting_t *waiting)
+{
+    ri_window_ordered_t ordered = net_order(waiting->head.head.region, &waiting->order,
+                                            &waiting->state);
+
+    if (ordered == RI_WINDOW_ORDERED_LATER) {
+        return 0;
+    }
+    net_answer(waiting->reply_ep, &waiting->head,
+               (ordered == RI_WINDOW_ORDERED_DONE) ? 0 : -1, NULL);
+    return 1;
+}
+
+static void net_asked_order(ucp_ep_h reply_ep, const ri_window_net_head_t *head,
+                            const void *data, size_t length)
+{
+    net_waiting_t *waiting;
+
+    if (length != sizeof(waiting->order)) {
+        net_answer(reply_ep, head, -1, NULL);
+        return;
+    }
+    waiting = net_keep(&net_orders, reply_ep, head, 0);
+    if (waiting == NULL) {
+        return;
+    }
+    memcpy(&waiting->order, data, length);
+    waiting->state = 0;
+    if (net_look(waiting)) {
+        net_drop_one(waiting);
+    }
+}
+
+void ri_window_net_asked(ucp_ep_h reply_ep, const ri_window_net_head_t *head,
+                         const void *data, size_t length)
+{
+    if (head->kind == RI_WINDOW_NET_ASK) {
+        net_asked_operation(reply_ep, head, data, length);
+    } else if ((head->kind == RI_WINDOW_NET_ORDER) ||
+               (head->kind == RI_WINDOW_NET_SAY)) {
+        net_asked_order(reply_ep, head, data, length);
+    }
+}
+
+unsigned ri_window_net_serve(void)
+{
+    net_waiting_t *waiting, *next;
+    unsigned count = 0;
+    int result;
+
+    ucs_list_for_each_safe(waiting, next, &net_orders, list) {
+        if (net_look(waiting)) {
+            net_drop_one(waiting);
+            ++count;
+        }
+    }
+    ucs_list_for_each_safe(waiting, next, &net_operations, list) {
+        result = net_apply(&waiting->head.head, waiting->data, &waiting->done);
+        if (result == RI_WINDOW_OPS_BUSY) {
+            break;
+        }
+        net_answer(waiting->reply_ep, &waiting->head, result, waiting->data);
+        net_drop_one(waiting);
+        ++count;
+    }
+    return count;
+}
+
+void ri_window_net_drop(void)
+{
+    ucs_list_link_t *const lists[] = {&net_operations, &net_orders};
+    net_waiting_t *waiting, *next;
+    size_t i;
+
+    for (i = 0; i < 2; ++i) {
+        ucs_list_for_each_safe(waiting, next, lists[i], list) {
+            net_drop_one(waiting);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What processes of other hosts ask of this one, for a window of MPI. The lock of the worker
+ * (window_net.h) is held by who calls.
+ */
+#ifndef RI_WINDOW_NET_SERVE_H
+#define RI_WINDOW_NET_SERVE_H
+
+#include "window_net_message.h"
+
+/** Something is asked: wire input. It is answered by @a reply_ep, now or later. */
+void ri_window_net_asked(ucp_ep_h reply_ep, const ri_window_net_head_t *head,
+                         const void *data, size_t length);
+
+/** Try again what could not be done at once. @return How much of it was done. */
+unsigned ri_window_net_serve(void);
+
+/** Drop what was not done. */
+void ri_window_net_drop(void);
+
+#endif

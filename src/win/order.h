@@ -1,0 +1,49 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Locks in the control memory of a rank of another host: that rank takes them for the one that asks,
+ * when it makes progress. It takes them in the memory that the ranks of its host use directly, so that
+ * all of them are one order.
+ */
+#ifndef RI_WIN_ORDER_H
+#define RI_WIN_ORDER_H
+
+#include "stripe.h"
+#include "window.h"
+
+/* A gate of the window. */
+typedef struct ri_order_gate {
+    int rank;   /* in whose control memory it is */
+    int is_all; /* the gate of the window; else that of the target */
+    ri_gate_kind_t kind;
+    int is_alone; /* as for ri_gate_enter() */
+} ri_order_gate_t;
+
+/** Enter a gate, here or on another host; with @a joins as by ri_gate_join(). @return An MPI error
+ * class. */
+int ri_order_enter(ri_window_t *window, const ri_order_gate_t *gate, int joins);
+
+/** Leave a gate. */
+void ri_order_leave(ri_window_t *window, const ri_order_gate_t *gate);
+
+/** Lock stripes of a rank, here or on another host: what this rank has asked for before is done then.
+ * @return An MPI error class. */
+int ri_order_lock(ri_window_t *window, const ri_window_part_t *part,
+                  ri_stripes_t stripes);
+
+/** Unlock them: what this rank has written there is there. @return An MPI error class: the locks are
+ * free in any case. */
+int ri_order_unlock(ri_window_t *window, const ri_window_part_t *part,
+                    ri_stripes_t stripes);
+
+/** Write a number to @a offset in the control memory of a rank of another host. @return An MPI error
+ * class. */
+int ri_order_write(ri_window_t *window, const ri_window_part_t *part, size_t offset,
+                   uint32_t value);
+
+/** order() of a server (core/window_ops.h). */
+ri_window_ordered_t ri_order_serve(void *arg, const ri_window_order_t *order,
+                                   uint64_t *state);
+
+#endif
