@@ -148,7 +148,8 @@ int ri_epoch_start(ri_window_t *window, MPI_Group group, int mode)
         target             = &window->targets[ranks[i]];
         target->is_started = 1;
         if (!(mode & MPI_MODE_NOCHECK) && (error == MPI_SUCCESS)) {
-            error = ri_window_wait_word(window, &control->cells[ranks[i]].posted,
+            error = ri_window_wait_word(window, ranks[i],
+                                        &control->cells[ranks[i]].posted,
                                         ++target->started);
         }
     }
@@ -191,7 +192,8 @@ int ri_epoch_wait(ri_window_t *window)
     for (i = 0; (i < window->size) && (error == MPI_SUCCESS); ++i) {
         target = &window->targets[i];
         if (target->is_exposed) {
-            error              = ri_window_wait_word(window, &control->cells[i].completed,
+            error              = ri_window_wait_word(window, i,
+                                                     &control->cells[i].completed,
                                                      target->waited + 1);
             target->is_exposed = 0;
             ++target->waited;

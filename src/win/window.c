@@ -104,10 +104,11 @@ int ri_window_error(const ri_window_t *window, int error)
     return error;
 }
 
-/* Of a rank on another host it is only known that nothing gets there any more. */
-static int window_is_gone(const ri_window_part_t *part)
+/* Of a rank on another host it is only known that nothing gets there any more, and of one to which
+ * nothing was sent not even that: with @a looks something is. */
+static int window_is_gone(const ri_window_part_t *part, int looks)
 {
-    return (part->net != NULL) ? part->net->is_gone(part->reach) :
+    return (part->net != NULL) ? part->net->is_gone(part->reach, looks) :
                                  (ri_host_process_look(&part->process) == RI_HOST_GONE);
 }
 
@@ -119,7 +120,7 @@ static int window_lives(const ri_window_wait_t *wait)
 
     for (i = 0; i < window->size; ++i) {
         if ((i != window->rank) && ((wait->only == 0) || (wait->only == i + 1)) &&
-            window_is_gone(&window->parts[i])) {
+            window_is_gone(&window->parts[i], wait->from == i + 1)) {
             ri_error("rank %d of a window has ended, and this process waits for it", i);
             return 0;
         }
@@ -181,9 +182,10 @@ int ri_window_wait(void *arg)
     return ri_window_pause(wait);
 }
 
-int ri_window_wait_word(ri_window_t *window, _Atomic(uint32_t) *word, uint32_t value)
+int ri_window_wait_word(ri_window_t *window, int rank, _Atomic(uint32_t) *word,
+                        uint32_t value)
 {
-    ri_window_wait_t wait = {.window = window};
+    ri_window_wait_t wait = {.window = window, .from = rank + 1};
     int error             = MPI_SUCCESS;
 
     while ((error == MPI_SUCCESS) &&
@@ -211,18 +213,19 @@ int ri_window_barrier(ri_window_t *window)
 {
     uint32_t number = ++window->barriers;
     int size        = window->size;
-    int distance, to, error;
+    int distance, to, from, error;
     unsigned round;
 
     for (distance = 1, round = 0; distance < size; distance *= 2, ++round) {
-        to = (window->rank + distance) % size;
+        to    = (window->rank + distance) % size;
+        from  = (window->rank - distance + size) % size;
         error = ri_window_write(window, to,
                                 offsetof(ri_window_control_t, rounds) +
                                         round * sizeof(ri_window_word_t),
                                 number);
         if (error == MPI_SUCCESS) {
             error = ri_window_wait_word(
-                    window, &window->parts[window->rank].control->rounds[round].value,
+                    window, from, &window->parts[window->rank].control->rounds[round].value,
                     number);
         }
         if (error != MPI_SUCCESS) {

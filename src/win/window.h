@@ -69,7 +69,8 @@ typedef struct ri_window_part {
 /* A wait of a rank for others. Set window, and all else to zero. */
 typedef struct ri_window_wait {
     struct ri_window *window;
-    int only;         /* the rank that is waited for, plus 1; 0: all ranks */
+    int only;         /* the rank that is waited for, plus 1; 0: any may be needed for it */
+    int from;         /* the rank that ends the wait, plus 1; 0: it is not known */
     unsigned looks;   /* at what is waited for */
     unsigned pauses;  /* in which the MPI has progressed */
     uint64_t look_at; /* when it is looked whether they live, in ns */
@@ -138,8 +139,9 @@ int ri_window_pause(ri_window_wait_t *wait);
  * ri_window_pause(). */
 int ri_window_wait(void *arg);
 
-/** Wait until @a word, which counts up, is at least @a value. @return An MPI error class. */
-int ri_window_wait_word(ri_window_t *window, _Atomic(uint32_t) *word, uint32_t value);
+/** Wait until @a word, which @a rank counts up, is at least @a value. @return An MPI error class. */
+int ri_window_wait_word(ri_window_t *window, int rank, _Atomic(uint32_t) *word,
+                        uint32_t value);
 
 /** Write a number to @a offset in the control memory of a rank. What was settled before is there when the
  * rank sees it. @return An MPI error class. */

@@ -7,6 +7,7 @@
  */
 #include "win/accumulate_remote.h"
 #include "win/attached.h"
+#include "win/order.h"
 #include "win/pieces.h"
 #include "win/stripe.h"
 
@@ -133,10 +134,11 @@ static void check_locked(void)
 
     make_window();
     ri_stripes_lock(&window, part.control, ri_stripes_of(&part, (uintptr_t)memory, 1));
-    is_ok = (ask(code_of(MPI_SUM), 0, NUMBER, NUMBER, one) == -1) && (at(0) == 0) &&
+    is_ok = (ask(code_of(MPI_SUM), 0, NUMBER, NUMBER, one) == RI_WINDOW_OPS_BUSY) &&
+            (at(0) == 0) &&
             /* In the next stripe, and across both: that one is free afterwards */
             (ask(code_of(MPI_SUM), 4096, NUMBER, NUMBER, one) == 0) &&
-            (ask(code_of(MPI_SUM), 4092, NUMBER, NUMBER, one) == -1) &&
+            (ask(code_of(MPI_SUM), 4092, NUMBER, NUMBER, one) == RI_WINDOW_OPS_BUSY) &&
             (ask(code_of(MPI_SUM), 4096, NUMBER, NUMBER, one) == 0) && (at(4096) == 2);
     ri_stripes_unlock(part.control, ri_stripes_of(&part, (uintptr_t)memory, 1));
     is_ok = is_ok && (ask(code_of(MPI_SUM), 4092, NUMBER, NUMBER, one) == 0);
@@ -232,7 +234,9 @@ static void check_pieces(void)
             (ask_pieces(RI_PIECES_LOCK, 64, 1, 8, 0, NULL, numbers, 8, data) == -1);
     ri_stripes_lock(&window, part.control,
                     ri_stripes_of(&part, (uintptr_t)memory + 4160, 1));
-    is_ok = is_ok && (ask_pieces(sum, 64, 3, 0, 0, places, numbers, 32, data) == -1) &&
+    is_ok = is_ok &&
+            (ask_pieces(sum, 64, 3, 0, 0, places, numbers, 32, data) ==
+             RI_WINDOW_OPS_BUSY) &&
             /* a put takes no lock */
             (ask_pieces(code_of(MPI_REPLACE), 64, 3, 0, 0, places, numbers, 32, data) ==
              0);
@@ -312,6 +316,150 @@ static void check_attached(void)
     result(is_ok, "memory that is attached");
 }
 
+/* A window of three ranks, the last of which is on another host. */
+static ri_window_part_t three[3];
+
+static void make_orders(void)
+{
+    static const ri_window_net_ops_t net;
+    size_t size = RI_CACHE_LINES(sizeof(*part.control) + 3 * sizeof(ri_window_cell_t));
+
+    make_window();
+    three[0].control = aligned_alloc(RI_CACHE_LINE, size);
+    memset(three[0].control, 0, size);
+    three[2].net = &net;
+    window.parts = three;
+    window.size  = 3;
+}
+
+static ri_window_ordered_t order_of(unsigned kind, int is_b, int is_alone, uint64_t *state)
+{
+    const ri_window_order_t order = {
+            .kind = kind, .rank = 2, .is_b = (uint8_t)is_b, .is_alone = (uint8_t)is_alone};
+    uint64_t none = 0;
+
+    return ri_order_serve(&window, &order, (state == NULL) ? &none : state);
+}
+
+static int never(void *arg)
+{
+    return arg == NULL;
+}
+
+static void check_gates(void)
+{
+    uint64_t first = 0, second = 0, third = 0;
+    int is_ok;
+
+    make_orders();
+    is_ok = (order_of(RI_WINDOW_ORDER_ENTER, 1, 1, &first) == RI_WINDOW_ORDERED_DONE) &&
+            (order_of(RI_WINDOW_ORDER_ENTER, 0, 0, &second) == RI_WINDOW_ORDERED_LATER) &&
+            (order_of(RI_WINDOW_ORDER_ENTER, 1, 1, &third) == RI_WINDOW_ORDERED_LATER) &&
+            (order_of(RI_WINDOW_ORDER_ENTER, 0, 0, &second) == RI_WINDOW_ORDERED_LATER) &&
+            (order_of(RI_WINDOW_ORDER_LEAVE, 1, 1, NULL) == RI_WINDOW_ORDERED_DONE) &&
+            (order_of(RI_WINDOW_ORDER_ENTER, 1, 1, &third) == RI_WINDOW_ORDERED_LATER) &&
+            (order_of(RI_WINDOW_ORDER_ENTER, 0, 0, &second) == RI_WINDOW_ORDERED_DONE) &&
+            (order_of(RI_WINDOW_ORDER_LEAVE, 0, 0, NULL) == RI_WINDOW_ORDERED_DONE) &&
+            (order_of(RI_WINDOW_ORDER_ENTER, 1, 1, &third) == RI_WINDOW_ORDERED_DONE);
+    /* A rank of this host stands in the same row */
+    is_ok = is_ok &&
+            (ri_gate_enter(&three[0].control->lock, RI_GATE_A, 0, never, NULL) != 0) &&
+            (ri_gate_enter(&three[0].control->all, RI_GATE_A, 0, never, NULL) == 0);
+    result(is_ok, "gates, in the order in which ranks have come");
+
+    make_orders();
+    first = second = 0;
+    is_ok = (order_of(RI_WINDOW_ORDER_ENTER, 0, 0, &first) == RI_WINDOW_ORDERED_DONE) &&
+            (order_of(RI_WINDOW_ORDER_JOIN, 1, 0, &second) == RI_WINDOW_ORDERED_LATER) &&
+            (order_of(RI_WINDOW_ORDER_JOIN, 1, 0, &second) == RI_WINDOW_ORDERED_LATER) &&
+            (order_of(RI_WINDOW_ORDER_LEAVE, 0, 0, NULL) == RI_WINDOW_ORDERED_DONE) &&
+            (order_of(RI_WINDOW_ORDER_JOIN, 1, 0, &second) == RI_WINDOW_ORDERED_DONE) &&
+            (order_of(RI_WINDOW_ORDER_LEAVE, 1, 0, NULL) == RI_WINDOW_ORDERED_DONE) &&
+            (atomic_load(&three[0].control->lock) >> 32 == 0);
+    result(is_ok, "a gate that is joined");
+}
+
+static void check_stripes(void)
+{
+    ri_window_order_t order = {.kind = RI_WINDOW_ORDER_LOCK, .rank = 2, .stripes = 6};
+    uint64_t state          = 0;
+    int is_ok;
+
+    make_orders();
+    ri_stripes_lock(&window, three[0].control, 4);
+    is_ok = (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_LATER) &&
+            (atomic_load(&three[0].control->stripes[1].value) == 0); /* all or none */
+    ri_stripes_unlock(three[0].control, 4);
+    is_ok = is_ok && (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_DONE) &&
+            (atomic_load(&three[0].control->stripes[1].value) == 3) &&
+            (atomic_load(&three[0].control->stripes[2].value) == 3);
+    ri_stripes_lock(&window, three[0].control, 8);
+    order.kind    = RI_WINDOW_ORDER_UNLOCK;
+    order.stripes = UINT64_MAX; /* those that others have stay */
+    is_ok = is_ok && (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_DONE) &&
+            (atomic_load(&three[0].control->stripes[1].value) == 0) &&
+            (atomic_load(&three[0].control->stripes[3].value) == 1);
+    result(is_ok, "locks of elements for another host");
+}
+
+static int write_word(uint32_t offset, uint32_t value)
+{
+    const ri_window_order_t order = {
+            .kind = RI_WINDOW_ORDER_WORD, .rank = 2, .offset = offset, .value = value};
+    uint64_t state = 0;
+
+    return ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_DONE;
+}
+
+static void check_words(void)
+{
+    uint32_t cell = (uint32_t)(offsetof(ri_window_control_t, cells) +
+                               2 * sizeof(ri_window_cell_t));
+    uint32_t size = (uint32_t)(offsetof(ri_window_control_t, cells) +
+                               3 * sizeof(ri_window_cell_t));
+    uint32_t at;
+    int is_ok, written = 0;
+
+    make_orders();
+    is_ok = write_word(cell, 1) && write_word(cell, 2) && write_word(cell, 1) &&
+            (atomic_load(&three[0].control->cells[2].posted) == 2); /* it counts up */
+    is_ok = is_ok && write_word(cell, 0x7ffffff0u) && write_word(cell, 0xffffff00u) &&
+            write_word(cell, 3) &&
+            (atomic_load(&three[0].control->cells[2].posted) == 3); /* and wraps */
+    for (at = 0; at < size + 4096; ++at) {
+        written += write_word(at, 9);
+    }
+    /* The rounds of the barrier, and the two of its own cell */
+    is_ok = is_ok && (written == RI_WINDOW_ROUNDS + 2) &&
+            (atomic_load(&three[0].control->cells[1].posted) == 0) &&
+            (atomic_load(&three[0].control->stripes[0].value) == 0) &&
+            (atomic_load(&three[0].control->lock) == 0);
+    result(is_ok, "words that another host may write");
+}
+
+static void check_wrong_orders(void)
+{
+    ri_window_order_t order = {.kind = RI_WINDOW_ORDER_ENTER};
+    uint64_t state          = 0;
+    int is_ok               = 1;
+
+    make_orders();
+    for (order.rank = 0; order.rank < 6; ++order.rank) { /* ranks of this host, and none */
+        if (order.rank != 2) {
+            is_ok = is_ok &&
+                    (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_BAD);
+        }
+    }
+    order.rank = UINT32_MAX;
+    is_ok = is_ok && (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_BAD);
+    order.rank = 2;
+    for (order.kind = RI_WINDOW_ORDER_KINDS; order.kind != 0; order.kind <<= 1) {
+        is_ok = is_ok &&
+                (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_BAD);
+    }
+    result(is_ok && (atomic_load(&three[0].control->lock) == 0), "wrong orders");
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -322,6 +470,10 @@ int main(int argc, char **argv)
     check_pieces();
     check_any_pieces();
     check_attached();
+    check_gates();
+    check_stripes();
+    check_words();
+    check_wrong_orders();
     MPI_Finalize();
     return failed;
 }

@@ -197,8 +197,9 @@ typedef struct ri_window_net_ops {
     /** Begin what settle() waits for. */
     void (*settle_begin)(void *reach);
 
-    /** @return Whether UCX has reported that the process cannot be reached any more. */
-    int (*is_gone)(void *reach);
+    /** @return Whether UCX has reported that the process cannot be reached any more. With @a looks
+     * something is sent there if nothing was before, so that UCX has something to report. */
+    int (*is_gone)(void *reach, int looks);
 } ri_window_net_ops_t;
 
 typedef struct ri_window_ops {

@@ -694,10 +694,16 @@ static void net_disconnect(void *arg)
     }
 }
 
-static int net_is_gone(void *arg)
+static int net_is_gone(void *arg, int looks)
 {
-    const net_reach_t *reach = arg;
+    const ri_window_net_head_t nothing = {.kind = RI_WINDOW_NET_NOTHING};
+    net_reach_t *reach                 = arg;
 
+    ri_window_net_lock();
+    if (looks && (reach->peer->ep == NULL) && (net_open(reach) != NULL)) {
+        ri_window_net_send(reach->peer->ep, &nothing, NULL, 0);
+    }
+    ri_window_net_unlock();
     return atomic_load(&reach->peer->is_gone);
 }
 

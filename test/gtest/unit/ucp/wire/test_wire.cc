@@ -25,7 +25,7 @@ TEST_F(test_wire, sizes)
     EXPECT_EQ(48u, sizeof(ri_wire_plane_t));
     EXPECT_EQ(16u, sizeof(ri_wire_nack_t));
     EXPECT_EQ(32u, sizeof(ri_wire_hello_t));
-    EXPECT_EQ(40u, sizeof(ri_wire_address_t));
+    EXPECT_EQ(48u, sizeof(ri_wire_address_t));
     EXPECT_EQ(10u, offsetof(ri_wire_address_t, magic)); /* a whole stock address */
     for (const type_case &type : TYPES) {
         EXPECT_EQ(type.length, make(type.type, false).size()) << type.name;

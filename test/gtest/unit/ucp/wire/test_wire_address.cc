@@ -73,6 +73,35 @@ TEST_F(test_wire_address, address_process)
     }
 }
 
+TEST_F(test_wire_address, address_windows)
+{
+    ri_wire_worker_t worker = {UID, 4080, 5};
+    ri_wire_address_t prefix;
+    ri_wire_worker_t read;
+    const void *stock;
+
+    ri_wire_address_pack(&prefix, &worker);
+    EXPECT_EQ(0u, ri_wire_address_windows(&prefix).job);
+    prefix.process     = {77, 88, 99};
+    prefix.window_job  = 11;
+    prefix.window_rank = 12;
+    EXPECT_EQ(11u, ri_wire_address_windows(&prefix).job);
+    EXPECT_EQ(12u, ri_wire_address_windows(&prefix).rank);
+
+    /* The part that this version has begun with, and one that ends within what is new */
+    for (size_t length : {40, 44}) {
+        prefix.length          = length;
+        const uint8_t *content = reinterpret_cast<const uint8_t *>(&prefix);
+        exact copy(bytes(content, content + length));
+
+        EXPECT_EQ((length >= 44) ? 11u : 0u, ri_wire_address_windows(copy.get()).job);
+        EXPECT_EQ(0u, ri_wire_address_windows(copy.get()).rank);
+        EXPECT_EQ(77u, ri_wire_address_process(copy.get()).host);
+        EXPECT_EQ(UCS_OK, ri_wire_address_parse(copy.get(), &stock, &read));
+        EXPECT_EQ(5u, read.rank);
+    }
+}
+
 TEST_F(test_wire_address, address_parse_stock)
 {
     /* Nothing beyond the shortest stock address may be read: exact copies */

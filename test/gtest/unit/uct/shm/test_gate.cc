@@ -64,6 +64,33 @@ TEST_F(test_gate, one_kind_is_inside_together)
     EXPECT_EQ(0, enter(RI_GATE_B));
 }
 
+/* One who looks at the gate now and then, and does not wait there. */
+TEST_F(test_gate, a_ticket_is_tried_again)
+{
+    uint64_t first, second, third;
+
+    EXPECT_TRUE(ri_gate_take(&m_gate, RI_GATE_B, 1, &first));
+    EXPECT_FALSE(ri_gate_take(&m_gate, RI_GATE_A, 0, &second));
+    EXPECT_FALSE(ri_gate_take(&m_gate, RI_GATE_B, 1, &third));
+    EXPECT_FALSE(ri_gate_try(&m_gate, RI_GATE_A, 0, second));
+    ri_gate_leave(&m_gate, RI_GATE_B);
+    EXPECT_FALSE(ri_gate_try(&m_gate, RI_GATE_B, 1, third)); /* it is not its turn */
+    EXPECT_TRUE(ri_gate_try(&m_gate, RI_GATE_A, 0, second));
+    EXPECT_FALSE(ri_gate_try(&m_gate, RI_GATE_B, 1, third));
+    ri_gate_leave(&m_gate, RI_GATE_A);
+    EXPECT_TRUE(ri_gate_try(&m_gate, RI_GATE_B, 1, third));
+}
+
+TEST_F(test_gate, one_who_joins_is_looked_at_again)
+{
+    EXPECT_EQ(0, enter(RI_GATE_A));
+    ri_gate_push(&m_gate, RI_GATE_B);
+    EXPECT_FALSE(ri_gate_is_joined(&m_gate, RI_GATE_B));
+    EXPECT_EQ(GIVE_UP, enter(RI_GATE_A, 0, 3)); /* it is let in by nobody */
+    ri_gate_leave(&m_gate, RI_GATE_A);
+    EXPECT_TRUE(ri_gate_is_joined(&m_gate, RI_GATE_B));
+}
+
 TEST_F(test_gate, kinds_keep_each_other_out)
 {
     EXPECT_EQ(0, enter(RI_GATE_A));

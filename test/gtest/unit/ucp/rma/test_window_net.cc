@@ -1,0 +1,439 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/ucp/rma/window_net*.c: memory of a window that a process of another host has. */
+
+#include "unit/common/ri_cpp.h"
+#include "unit/ucp/rma/window_net_test.h"
+
+namespace {
+
+class test_window_net : public window_net_test {
+protected:
+    ri_window_fate_t ask(const ri_mailbox_head_t &head, const void *data, void *result)
+    {
+        return m_ops->reach.ask(m_reach, &head, data, result, 1);
+    }
+
+    ri_window_fate_t put(size_t offset, const void *data, size_t length)
+    {
+        return m_ops->reach.put(m_reach, 0, (uint64_t)m_memory.data() + offset, data,
+                                length);
+    }
+
+    ri_window_fate_t get(size_t offset, void *data, size_t length)
+    {
+        return m_ops->reach.get(m_reach, 0, (uint64_t)m_memory.data() + offset, data,
+                                length);
+    }
+
+    ri_window_fate_t settle() { return m_ops->reach.settle(m_reach); }
+
+    void make_gone() { m_ucx.error.cb(m_ucx.error.arg, nullptr, UCS_ERR_CONNECTION_RESET); }
+};
+
+TEST_F(test_window_net, there_is_no_worker_without_a_window)
+{
+    EXPECT_EQ(0u, ri_window_net_progress());
+    EXPECT_EQ(0, m_ucx.num_contexts);
+    ASSERT_NE(nullptr, connect());
+    EXPECT_EQ(2, m_ucx.num_contexts);
+    EXPECT_EQ(0, m_ucx.num_eps); /* with the first use */
+}
+
+TEST_F(test_window_net, ucx_has_nothing)
+{
+    m_ucx.fails = UCS_ERR_NO_DEVICE;
+    EXPECT_EQ(nullptr, connect());
+    m_ucx.fails = UCS_OK;
+    EXPECT_NE(nullptr, connect());
+}
+
+TEST_F(test_window_net, put_and_get)
+{
+    std::vector<uint8_t> data(1000, 7), back(1000);
+
+    ASSERT_NE(nullptr, connect());
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, put(100, data.data(), data.size()));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+    EXPECT_EQ(7, m_memory[100]);
+    EXPECT_EQ(7, m_memory[1099]);
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, get(100, back.data(), back.size()));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->settle_here(m_reach));
+    EXPECT_EQ(data, back);
+    EXPECT_EQ(1, m_ucx.num_keys);
+}
+
+/* Pieces on both sides that end at different places. */
+TEST_F(test_window_net, lists)
+{
+    uint8_t data[60];
+    auto base             = (uint64_t)m_memory.data();
+    ri_segment_t local[]  = {{(uintptr_t)data, 10}, {(uintptr_t)data + 20, 40}};
+    ri_segment_t remote[] = {{base + 5, 25}, {base + 100, 5}, {base + 200, 20}};
+
+    for (uint8_t i = 0; i < sizeof(data); ++i) {
+        data[i] = i;
+    }
+    ASSERT_NE(nullptr, connect());
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED,
+              m_ops->reach.copy(m_reach, 1, local, 2, remote, 3, 50));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+    for (size_t i = 0; i < 50; ++i) {
+        size_t from = (i < 10) ? i : i + 10;
+        size_t to   = (i < 25) ? 5 + i : (i < 30) ? 100 + i - 25 : 200 + i - 30;
+
+        EXPECT_EQ(from, m_memory[to]) << i;
+    }
+}
+
+TEST_F(test_window_net, ask)
+{
+    uint8_t data[8] = {1, 2, 3, 4, 5, 6, 7, 8}, result[8];
+
+    ASSERT_NE(nullptr, connect());
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, ask(add(8, 8), data, result));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, ask(add(8, 8), data, result));
+    EXPECT_EQ(0, memcmp(data, result, 8));
+    EXPECT_EQ(16, m_memory[15]);
+    EXPECT_EQ(RI_WINDOW_OPS_BAD, ask(add(SIZE - 4, 8), data, result));
+}
+
+/* What has no result is not waited for, and how it has ended is told once. */
+TEST_F(test_window_net, posted)
+{
+    uint8_t data[8] = {1};
+
+    ASSERT_NE(nullptr, connect());
+    m_ucx.delivers = false;
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(SIZE, 8), data, nullptr));
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
+    EXPECT_TRUE(m_applied.empty());
+    m_ucx.delivers = true;
+    EXPECT_EQ(RI_WINDOW_OPS_BAD, settle());
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+    EXPECT_EQ(2, m_memory[0]);
+}
+
+/* Behind an operation that has to wait, all wait. */
+TEST_F(test_window_net, busy)
+{
+    uint8_t data[8] = {1};
+
+    ASSERT_NE(nullptr, connect());
+    m_busy = 3;
+    for (size_t i = 0; i < 5; ++i) {
+        EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(8 * i, 8), data, nullptr));
+    }
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+    EXPECT_EQ(0, m_busy);
+    EXPECT_EQ((std::vector<uint64_t>{0, 8, 16, 24, 32}), m_applied);
+}
+
+/* A long operation is done in pieces, and goes on where it had to wait. */
+TEST_F(test_window_net, long_operation)
+{
+    std::vector<uint8_t> data(m_ops->reach.most, 3), result(m_ops->reach.most, 99);
+
+    ASSERT_NE(nullptr, connect());
+    for (int busy : {0, 1, 2}) {
+        m_applied.clear();
+        m_busy = busy;
+        EXPECT_EQ(RI_WINDOW_OPS_DONE, ask(add(4, data.size()), data.data(), result.data()));
+        EXPECT_EQ(data.size() / RI_MAILBOX_DATA, m_applied.size());
+        EXPECT_EQ(std::vector<uint8_t>(data.size(), uint8_t(3 * busy)), result);
+    }
+    EXPECT_EQ(0, m_memory[3]);
+    EXPECT_EQ(9, m_memory[4]);
+    EXPECT_EQ(9, m_memory[3 + data.size()]);
+    EXPECT_EQ(0, m_memory[4 + data.size()]);
+    EXPECT_EQ(RI_WINDOW_OPS_BAD,
+              ask(add(SIZE - 10000, data.size()), data.data(), result.data()));
+}
+
+int count_down(void *arg)
+{
+    ri_window_net_progress();
+    return --*static_cast<int *>(arg) <= 0;
+}
+
+TEST_F(test_window_net, orders)
+{
+    ri_window_order_t order = {};
+    int calls               = 100;
+
+    ASSERT_NE(nullptr, connect());
+    order.kind = RI_WINDOW_ORDER_ENTER;
+    m_later    = 5;
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->order(m_reach, &order, count_down, &calls));
+    EXPECT_EQ(0, m_later);
+    EXPECT_EQ(1u, m_orders.size());
+
+    /* Not behind an operation that waits, nor behind an order that does */
+    uint8_t data[8] = {};
+    m_later         = 1 << 20;
+    m_busy          = 1 << 20;
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, m_ops->order(m_reach, &order, nullptr, nullptr));
+    order.kind = RI_WINDOW_ORDER_UNLOCK;
+    calls      = 100;
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->order(m_reach, &order, count_down, &calls));
+    m_later = m_busy = 0;
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+
+    order.kind = RI_WINDOW_ORDER_KINDS;
+    calls      = 100;
+    EXPECT_EQ(RI_WINDOW_OPS_BAD, m_ops->order(m_reach, &order, count_down, &calls));
+}
+
+/* A wait that was given up, and whose answer comes later. */
+TEST_F(test_window_net, given_up)
+{
+    ri_window_order_t order = {};
+    int calls               = 3;
+
+    ASSERT_NE(nullptr, connect());
+    order.kind = RI_WINDOW_ORDER_ENTER;
+    m_later    = 10;
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, m_ops->order(m_reach, &order, count_down, &calls));
+    for (int i = 0; i < 30; ++i) {
+        ri_window_net_progress();
+    }
+    EXPECT_EQ(1u, m_orders.size());
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+}
+
+/* An order that is not answered. The first one sees to it that the connection is there. */
+TEST_F(test_window_net, say)
+{
+    ri_window_order_t order = {};
+
+    ASSERT_NE(nullptr, connect());
+    order.kind  = RI_WINDOW_ORDER_WORD;
+    order.value = 5;
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->say(m_reach, &order));
+    m_ucx.finishes = false;
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->say(m_reach, &order));
+    for (int i = 0; i < 10; ++i) {
+        ri_window_net_progress();
+    }
+    EXPECT_EQ(2u, m_orders.size());
+    EXPECT_TRUE(m_ucx.sent.empty());
+    m_ucx.finishes = true;
+}
+
+/* Memory that comes and goes has no key. */
+TEST_F(test_window_net, no_key)
+{
+    std::vector<uint8_t> data(40000), back(40000);
+
+    ASSERT_NE(nullptr, connect(0));
+    for (size_t i = 0; i < data.size(); ++i) {
+        data[i] = uint8_t(i * 7);
+    }
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, put(10, data.data(), data.size()));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+    EXPECT_EQ(0, memcmp(data.data(), &m_memory[10], data.size()));
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, get(10, back.data(), back.size()));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->settle_here(m_reach));
+    EXPECT_EQ(data, back);
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, get(SIZE - 1, back.data(), 2));
+    EXPECT_EQ(RI_WINDOW_OPS_BAD, m_ops->settle_here(m_reach));
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, put(SIZE - 1, data.data(), 2));
+    EXPECT_EQ(RI_WINDOW_OPS_BAD, settle());
+    EXPECT_EQ(0, m_ucx.num_mapped);
+}
+
+TEST_F(test_window_net, ucx_fails)
+{
+    uint8_t data[8] = {}, result[8];
+
+    ASSERT_NE(nullptr, connect());
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, put(0, data, 8));
+    m_ucx.finishes = false;
+    m_ucx.finish(UCS_ERR_IO_ERROR);
+    m_ucx.finishes = true;
+    EXPECT_EQ(RI_WINDOW_OPS_FAILED, settle());
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+    m_ucx.fails = UCS_ERR_NO_MEMORY;
+    EXPECT_EQ(RI_WINDOW_OPS_FAILED, put(0, data, 8));
+    EXPECT_EQ(RI_WINDOW_OPS_FAILED, get(0, data, 8));
+    EXPECT_EQ(RI_WINDOW_OPS_FAILED, ask(add(0, 8), data, nullptr));
+    EXPECT_EQ(RI_WINDOW_OPS_FAILED, ask(add(0, 8), data, result));
+    m_ucx.fails = UCS_OK;
+    settle();
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+}
+
+TEST_F(test_window_net, gone)
+{
+    ri_window_order_t order = {};
+    uint8_t data[8] = {}, result[8];
+    int calls       = 100;
+
+    ASSERT_NE(nullptr, connect());
+    EXPECT_FALSE(m_ops->is_gone(m_reach, 1));
+    m_ucx.delivers = false;
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
+    make_gone();
+    EXPECT_TRUE(m_ops->is_gone(m_reach, 1));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, settle());
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, put(0, data, 8));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, get(0, data, 8));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, ask(add(0, 8), data, result));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, m_ops->order(m_reach, &order, count_down, &calls));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, m_ops->say(m_reach, &order));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, m_ops->settle_here(m_reach));
+}
+
+/* The MPI has ended its last worker, and a window is left. */
+TEST_F(test_window_net, worker_has_ended)
+{
+    uint8_t data[8] = {};
+
+    ASSERT_NE(nullptr, connect(0));
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, put(0, data, 8));
+    settle();
+    m_ops->reach.disconnect(m_reach);
+    m_reach = nullptr;
+    ri_window_net_end();
+    EXPECT_EQ(0, m_ucx.num_contexts);
+    EXPECT_EQ(0u, ri_window_net_progress());
+    m_ops->hide(m_shown);
+    m_shown = nullptr;
+    EXPECT_NE(nullptr, connect());
+}
+
+TEST_F(test_window_net, told_is_wire_input)
+{
+    uint64_t base;
+
+    ASSERT_NE(nullptr, connect());
+    for (size_t length = 0; length < m_told.size(); ++length) {
+        std::vector<uint8_t> part(m_told.begin(), m_told.begin() + (long)length);
+
+        EXPECT_EQ(nullptr, m_ops->connect(part.data(), length, &base)) << length;
+    }
+    std::vector<uint8_t> huge = m_told;
+    memset(&huge[24], 0xff, 8); /* both lengths */
+    EXPECT_EQ(nullptr, m_ops->connect(huge.data(), huge.size(), &base));
+}
+
+net_message message_of(ri_window_net_kind_t kind, uint32_t id, size_t length,
+                       int32_t result = 0)
+{
+    ri_window_net_head_t head = {};
+    net_message message;
+
+    head.kind   = kind;
+    head.id     = id;
+    head.result = result;
+    message.header.assign((uint8_t *)&head, (uint8_t *)(&head + 1));
+    message.data.assign(length, 1);
+    return message;
+}
+
+/* Answers to nothing, answered things, and longer ones than was asked for. */
+TEST_F(test_window_net, answers_are_wire_input)
+{
+    uint8_t data[8] = {}, result[16] = {};
+
+    ASSERT_NE(nullptr, connect());
+    for (uint32_t id : {0u, 1u, 77u, 0xffffffffu}) {
+        m_ucx.deliver(message_of(RI_WINDOW_NET_ANSWER, id, 8, 8));
+    }
+    m_ucx.delivers = false;
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
+    ri_window_net_head_t head;
+    memcpy(&head, m_ucx.sent.front().header.data(), sizeof(head));
+    for (int i = 0; i < 2; ++i) { /* the second one is to nothing */
+        m_ucx.deliver(message_of(RI_WINDOW_NET_ANSWER, head.id, 0));
+        EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+    }
+    m_ucx.delivers = true;
+    ri_window_net_progress(); /* the real answer */
+    ri_window_net_progress();
+
+    /* Longer than what was asked for */
+    ASSERT_EQ(RI_WINDOW_OPS_DONE, settle());
+    m_ops->reach.disconnect(m_reach);
+    ASSERT_NE(nullptr, m_reach = m_ops->connect(m_told.data(), m_told.size(),
+                                                (uint64_t *)result));
+}
+
+TEST_F(test_window_net, longer_answer)
+{
+    uint8_t result[16] = {};
+
+    ASSERT_NE(nullptr, connect(0));
+    m_ucx.delivers = false;
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, get(0, result, 8));
+    ri_window_net_head_t head;
+    memcpy(&head, m_ucx.sent.front().header.data(), sizeof(head));
+    m_ucx.deliver(message_of(RI_WINDOW_NET_ANSWER, head.id, 9, 9));
+    EXPECT_EQ(RI_WINDOW_OPS_FAILED, m_ops->settle_here(m_reach));
+    EXPECT_EQ(0, result[0]);
+    EXPECT_EQ(0, result[8]);
+    m_ucx.delivers = true;
+    ri_window_net_progress();
+}
+
+/* Requests of other lengths than they say, of no kind, of other regions, and without a way back. */
+TEST_F(test_window_net, requests_are_wire_input)
+{
+    ASSERT_NE(nullptr, connect());
+    for (size_t length : {0, 1, 8, 4096, 4097, 32768, 32769}) {
+        for (unsigned kind = 0; kind < 6; ++kind) {
+            net_message message = message_of((ri_window_net_kind_t)kind, 1, length);
+
+            m_ucx.deliver(message);
+            m_ucx.deliver(message, false);
+            message.header.pop_back();
+            m_ucx.deliver(message);
+        }
+    }
+    EXPECT_TRUE(m_applied.empty());
+    while (!m_ucx.sent.empty()) {
+        m_ucx.deliver();
+    }
+    m_ucx.is_at_end = true;
+}
+
+TEST_F(test_window_net, random_requests)
+{
+    rng random(20261129);
+
+    ASSERT_NE(nullptr, connect());
+    for (int i = 0; i < 20000; ++i) {
+        net_message message = message_of(
+                (ri_window_net_kind_t)random.below(5), (uint32_t)random.below(4),
+                random.below(3) ? sizeof(ri_window_order_t) : random.below(9000));
+        ri_window_net_head_t head;
+
+        memcpy(&head, message.header.data(), sizeof(head));
+        head.result           = (int32_t)random.below(9000) - 1;
+        head.head.region      = random.below(4) ? m_region : random.next();
+        head.head.kind        = (uint16_t)(random.below(2) ? RI_WINDOW_OPS_KIND :
+                                                             random.below(3));
+        head.head.data_length = random.below(3) ? (uint16_t)message.data.size() :
+                                                  (uint16_t)random.next();
+        head.head.length      = random.below(2) ? head.head.data_length :
+                                                  (uint16_t)random.below(10000);
+        head.head.address = (uint64_t)m_memory.data() + random.below(2 * SIZE) - SIZE / 2;
+        memcpy(message.header.data(), &head, sizeof(head));
+        for (auto &byte : message.data) {
+            byte = (uint8_t)random.below(8);
+        }
+        m_busy  = (int)random.below(2);
+        m_later = (int)random.below(3);
+        m_ucx.deliver(message);
+        ri_window_net_progress();
+    }
+    EXPECT_FALSE(m_applied.empty());
+    m_busy = m_later = 0;
+    while (!m_ucx.sent.empty()) {
+        ri_window_net_progress();
+    }
+}
+
+} // namespace
