@@ -42,7 +42,7 @@ static int remote_copy(const ri_window_part_t *part, int is_put,
 {
     const ri_segment_t local = {(uintptr_t)packed, bytes};
     int error                = ri_remote_error(
-            part->ops->copy(part->reach, is_put, &local, 1, pieces, count, bytes));
+                           part->ops->copy(part->reach, is_put, &local, 1, pieces, count, bytes));
     int here = ri_remote_settle_part(part);
 
     return (error == MPI_SUCCESS) ? here : error;
@@ -58,10 +58,10 @@ static int remote_unlock(ri_window_t *window, const ri_window_part_t *part,
 }
 
 /* Combine pieces, with room for them. The locks are held. */
-static int remote_combine_in(const ri_window_part_t *part,
-                             const ri_element_t *element, MPI_Op op, const char *from,
-                             char *result, const ri_segment_t *pieces, size_t count,
-                             size_t bytes, void *room)
+static int remote_combine_in(const ri_window_part_t *part, const ri_element_t *element,
+                             MPI_Op op, const char *from, char *result,
+                             const ri_segment_t *pieces, size_t count, size_t bytes,
+                             void *room)
 {
     int error = MPI_SUCCESS;
 
@@ -75,9 +75,8 @@ static int remote_combine_in(const ri_window_part_t *part,
         return error;
     }
     error = ri_element_apply(element, op, from, room, bytes / element->size);
-    return (error == MPI_SUCCESS) ?
-                   remote_copy(part, 1, pieces, count, room, bytes) :
-                   error;
+    return (error == MPI_SUCCESS) ? remote_copy(part, 1, pieces, count, room, bytes) :
+                                    error;
 }
 
 /* Combine pieces by system calls. */
@@ -150,7 +149,7 @@ static int remote_run(ri_window_t *window, const ri_window_part_t *part,
     int is_asked  = (code != 0) &&
                    ((bytes <= RI_MAILBOX_DATA) ||
                     part->ops->pays(part->reach, ri_min(bytes, (size_t)REMOTE_LONG),
-                                      REMOTE_CALLS));
+                                    REMOTE_CALLS));
     int error = MPI_SUCCESS;
     ri_segment_t piece;
     size_t now;
@@ -280,9 +279,8 @@ int ri_accumulate_remote(ri_window_t *window, const ri_window_part_t *part,
 }
 
 /* By system calls. The locks are held. */
-static int remote_swap_in(const ri_window_part_t *part, size_t size,
-                          const void *value, const void *compare, void *result,
-                          uintptr_t to)
+static int remote_swap_in(const ri_window_part_t *part, size_t size, const void *value,
+                          const void *compare, void *result, uintptr_t to)
 {
     const ri_segment_t there = {to, size};
     char old[REMOTE_ELEMENT], new[REMOTE_ELEMENT];

@@ -31,7 +31,8 @@
               MPI_Request *request), \
              (origin_addr, origin_count, origin_datatype, target_rank, target_disp, \
               target_count, target_datatype, win, request), \
-             ri_call_request(window, target_rank, _call(window, BUFFER(origin), TARGET), request))
+             ri_call_request(window, target_rank, _call(window, BUFFER(origin), TARGET), \
+                             request))
 
 #define ENTRY_ACCUMULATE(_name, _count) \
     RI_ENTRY(_name, \

@@ -39,6 +39,34 @@ static int epoch_may_begin(ri_window_t *window)
     return epoch_may_lock(window) && !epoch_has_locks(window);
 }
 
+/* In each round, a rank tells one and hears from one that is twice as far away as in the round
+ * before: after the last round it has heard of all. */
+int ri_epoch_barrier(ri_window_t *window)
+{
+    uint32_t number = ++window->barriers;
+    int size        = window->size;
+    int distance, to, from, error;
+    unsigned round;
+
+    for (distance = 1, round = 0; distance < size; distance *= 2, ++round) {
+        to    = (window->rank + distance) % size;
+        from  = (window->rank - distance + size) % size;
+        error = ri_order_write(window, to,
+                               offsetof(ri_window_control_t, rounds) +
+                                       round * sizeof(ri_window_word_t),
+                               number);
+        if (error == MPI_SUCCESS) {
+            error = ri_window_wait_word(
+                    window, from,
+                    &window->parts[window->rank].control->rounds[round].value, number);
+        }
+        if (error != MPI_SUCCESS) {
+            return error;
+        }
+    }
+    return MPI_SUCCESS;
+}
+
 int ri_epoch_fence(ri_window_t *window, int mode)
 {
     int access = epoch_access_kind(window);
@@ -53,7 +81,7 @@ int ri_epoch_fence(ri_window_t *window, int mode)
     if ((mode & both) !=
         both) { /* the others wait for this process whatever has become of its puts */
         lost  = error;
-        error = ri_window_barrier(window);
+        error = ri_epoch_barrier(window);
         error = (error == MPI_SUCCESS) ? lost : error;
     }
     epoch_set_access(window,
@@ -121,8 +149,8 @@ int ri_epoch_post(ri_window_t *window, MPI_Group group, int mode)
         target             = &window->targets[ranks[i]];
         target->is_exposed = 1;
         if (!(mode & MPI_MODE_NOCHECK)) {
-            one   = ri_window_write(window, ranks[i], epoch_cell(window) + EPOCH_POSTED,
-                                    ++target->posted);
+            one   = ri_order_write(window, ranks[i], epoch_cell(window) + EPOCH_POSTED,
+                                   ++target->posted);
             error = (error == MPI_SUCCESS) ? one : error;
         }
     }
@@ -170,8 +198,8 @@ int ri_epoch_complete(ri_window_t *window)
         target = &window->targets[i];
         if (target->is_started) {
             target->is_started = 0;
-            one   = ri_window_write(window, i, epoch_cell(window) + EPOCH_COMPLETED,
-                                    ++target->completed);
+            one   = ri_order_write(window, i, epoch_cell(window) + EPOCH_COMPLETED,
+                                   ++target->completed);
             error = (error == MPI_SUCCESS) ? one : error;
         }
     }
@@ -192,9 +220,8 @@ int ri_epoch_wait(ri_window_t *window)
     for (i = 0; (i < window->size) && (error == MPI_SUCCESS); ++i) {
         target = &window->targets[i];
         if (target->is_exposed) {
-            error              = ri_window_wait_word(window, i,
-                                                     &control->cells[i].completed,
-                                                     target->waited + 1);
+            error = ri_window_wait_word(window, i, &control->cells[i].completed,
+                                        target->waited + 1);
             target->is_exposed = 0;
             ++target->waited;
         }
@@ -244,9 +271,9 @@ static int epoch_enter_all(ri_window_t *window)
 /* The gate of a target, for a lock. */
 static ri_order_gate_t epoch_gate(ri_window_lock_t lock, int rank)
 {
-    return (ri_order_gate_t){.rank = rank,
-                             .kind = (lock == RI_WINDOW_EXCLUSIVE) ? RI_GATE_B :
-                                                                     RI_GATE_A,
+    return (ri_order_gate_t){.rank     = rank,
+                             .kind     = (lock == RI_WINDOW_EXCLUSIVE) ? RI_GATE_B :
+                                                                         RI_GATE_A,
                              .is_alone = (lock == RI_WINDOW_EXCLUSIVE)};
 }
 

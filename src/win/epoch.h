@@ -37,6 +37,10 @@ static inline int ri_epoch_access(ri_window_t *window, int rank)
     return is_ok ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
 }
 
+/** Wait for all ranks of a window: the memory accesses of each before it are done. @return An MPI
+ * error class. */
+int ri_epoch_barrier(ri_window_t *window);
+
 /** MPI_Win_fence(). @return An MPI error class. */
 int ri_epoch_fence(ri_window_t *window, int mode);
 

@@ -9,6 +9,7 @@
  * files whose names may be those of another window that is made at the same time.)
  */
 #include "make.h"
+#include "epoch.h"
 #include "make_net.h"
 #include "make_remote.h"
 #include "remote.h"
@@ -264,7 +265,8 @@ static void *make_map(const ri_make_args_t *args, const make_told_t *told, int r
     }
     make_hear_file(told, rank, ranks, args->comm, &file);
     if ((rank != first) && (file.size == (int64_t)size)) {
-        map = ri_shared_file_open(told[first].process.pid, (uint32_t)file.fd, size, there);
+        map = ri_shared_file_open(told[first].process.pid, (uint32_t)file.fd, size,
+                                  there);
     }
     has_map = (map != NULL);
     if (PMPI_Allreduce(&has_map, &have_all, 1, MPI_INT, MPI_LAND, args->comm) !=
@@ -534,7 +536,8 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
         window    = NULL;
         objection = MAKE_UNREACHABLE;
     }
-    if ((window != NULL) && is_net && !ri_make_net(window, ri_make_net_ops(), args->comm)) {
+    if ((window != NULL) && is_net &&
+        !ri_make_net(window, ri_make_net_ops(), args->comm)) {
         make_free_window(window);
         window    = NULL;
         objection = "the ranks cannot reach each other through the network";
@@ -558,7 +561,7 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
 int ri_make_free(ri_window_t *window, MPI_Win *handle_p)
 {
     int settled = ri_remote_settle(window, -1);
-    int error   = ri_window_barrier(window);
+    int error   = ri_epoch_barrier(window);
 
     error = (error == MPI_SUCCESS) ? settled : error;
     if (error != MPI_SUCCESS) {

@@ -80,11 +80,10 @@ static int make_net_connect(ri_window_t *window, const char *all, size_t room)
 int ri_make_net(ri_window_t *window, const ri_window_ops_t *ops, MPI_Comm comm)
 {
     ri_window_part_t *own         = &window->parts[window->rank];
-    ri_window_net_memory_t memory = {.base = own->base,
-                                     .size = (window->flavor == MPI_WIN_FLAVOR_DYNAMIC) ?
-                                                     0 :
-                                                     (size_t)own->size};
-    void *told                    = NULL;
+    ri_window_net_memory_t memory = {
+            .base = own->base,
+            .size = (window->flavor == MPI_WIN_FLAVOR_DYNAMIC) ? 0 : (size_t)own->size};
+    void *told    = NULL;
     size_t length = 0, room;
     char *all;
     int is_ok;
@@ -96,8 +95,8 @@ int ri_make_net(ri_window_t *window, const ri_window_ops_t *ops, MPI_Comm comm)
     if (own->region != 0) {
         window->shown = ops->net->show(&memory, &told, &length);
     }
-    all = make_net_tell(window, (window->shown == NULL) ? NULL : told, length, comm,
-                        &room);
+    all   = make_net_tell(window, (window->shown == NULL) ? NULL : told, length, comm,
+                          &room);
     is_ok = ri_make_all((all != NULL) && make_net_connect(window, all, room), comm);
     free(all);
     free(told);

@@ -87,16 +87,16 @@ void ri_make_remote_open(ri_window_t *window, const ri_window_ops_t *ops)
                                        .arg   = window};
 
     ri_attached_init(&window->attached);
-    window->ops                         = ops;
+    window->ops                        = ops;
     window->parts[window->rank].region = ops->open(&server);
 }
 
 int ri_make_remote(ri_window_t *window, const ri_window_ops_t *ops, MPI_Comm comm,
                    void *base)
 {
-    ri_window_part_t *own     = &window->parts[window->rank];
-    make_memory_t *memories   = calloc((size_t)window->size, sizeof(*memories));
-    make_memory_t mine        = {.base = (uintptr_t)base};
+    ri_window_part_t *own   = &window->parts[window->rank];
+    make_memory_t *memories = calloc((size_t)window->size, sizeof(*memories));
+    make_memory_t mine      = {.base = (uintptr_t)base};
     int is_ok;
 
     own->base = base;

@@ -67,8 +67,7 @@ void ri_order_leave(ri_window_t *window, const ri_order_gate_t *gate)
     }
 }
 
-int ri_order_lock(ri_window_t *window, const ri_window_part_t *part,
-                  ri_stripes_t stripes)
+int ri_order_lock(ri_window_t *window, const ri_window_part_t *part, ri_stripes_t stripes)
 {
     const ri_window_order_t order = {.kind    = RI_WINDOW_ORDER_LOCK,
                                      .rank    = (uint32_t)window->rank,
@@ -100,14 +99,20 @@ int ri_order_unlock(ri_window_t *window, const ri_window_part_t *part,
     return error;
 }
 
-int ri_order_write(ri_window_t *window, const ri_window_part_t *part, size_t offset,
-                   uint32_t value)
+int ri_order_write(ri_window_t *window, int rank, size_t offset, uint32_t value)
 {
-    const ri_window_order_t order = {.kind    = RI_WINDOW_ORDER_WORD,
-                                     .rank    = (uint32_t)window->rank,
-                                     .offset  = (uint32_t)offset,
-                                     .value   = value};
+    const ri_window_part_t *part = &window->parts[rank];
+    ri_window_order_t order;
 
+    if (ri_likely(part->net == NULL)) {
+        atomic_store_explicit((_Atomic(uint32_t) *)((char *)part->control + offset),
+                              value, memory_order_release);
+        return MPI_SUCCESS;
+    }
+    order = (ri_window_order_t){.kind   = RI_WINDOW_ORDER_WORD,
+                                .rank   = (uint32_t)window->rank,
+                                .offset = (uint32_t)offset,
+                                .value  = value};
     return ri_remote_error(part->net->say(part->reach, &order));
 }
 

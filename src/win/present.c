@@ -64,8 +64,8 @@ static struct {
     int fd;   /* the file, until MPI_Init() has ended; -1: there is none */
     char path[96];
     char job[512];
-    uint32_t number; /* of the job, the same on all hosts */
-    int is_named;    /* and of no other job */
+    uint32_t number;  /* of the job, the same on all hosts */
+    int is_named;     /* and of no other job */
     const char *why;  /* this rank is not present; NULL: it is */
     int ranks;        /* of MPI_COMM_WORLD */
     uint8_t *is_here; /* of each rank of MPI_COMM_WORLD: it is present */
@@ -101,7 +101,7 @@ static uint32_t present_hash(const char *text)
 static int present_is_pmi(void)
 {
     /* Launchers on two hosts have nothing in common that they tell */
-    present.number = present_hash("pmi");
+    present.number    = present_hash("pmi");
     struct ucred peer = {};
     socklen_t length  = sizeof(peer);
     int fd            = present_number("PMI_FD");

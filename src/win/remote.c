@@ -16,10 +16,10 @@
 
 /* Gaps are got as well if there are no more bytes to a piece than a system call copies in the time that
  * it takes for one; and no more in all than are worth the memory. */
-#define REMOTE_GAP  1024
+#define REMOTE_GAP      1024
 /* Through a network all bytes together are at most so many times those of the data. */
 #define REMOTE_NET_GAPS 2
-#define REMOTE_SPAN ((size_t)1 << 22)
+#define REMOTE_SPAN     ((size_t)1 << 22)
 
 /* Packed data of so many bytes is on the stack. */
 #define REMOTE_STACK 1024
@@ -55,7 +55,8 @@ static int remote_here(const ri_window_part_t *part, int error)
 }
 
 /* Copy data between a buffer of another process and an image of its memory. */
-static int remote_copy_image(const ri_window_part_t *part, int is_put, const ri_typed_t *there, char *image)
+static int remote_copy_image(const ri_window_part_t *part, int is_put,
+                             const ri_typed_t *there, char *image)
 {
     ri_segment_t remote[RI_WALK_PIECES], local[RI_WALK_PIECES];
     size_t count, length, i;
@@ -69,8 +70,8 @@ static int remote_copy_image(const ri_window_part_t *part, int is_put, const ri_
                                               (remote[i].address - (uintptr_t)walk.first),
                                       remote[i].length};
         }
-        error = ri_remote_error(part->ops->copy(part->reach, is_put, local, count,
-                                                  remote, count, length));
+        error = ri_remote_error(part->ops->copy(part->reach, is_put, local, count, remote,
+                                                count, length));
     }
     ri_walk_end(&walk);
     return remote_here(part, error);
@@ -114,7 +115,7 @@ static int remote_copy_packed(ri_window_t *window, const ri_window_part_t *part,
         if (at < count) {
             local = (ri_segment_t){(uintptr_t)packed, length};
             error = ri_remote_error(part->ops->copy(part->reach, is_put, &local, 1,
-                                                      pieces + at, count - at, length));
+                                                    pieces + at, count - at, length));
             packed += length;
         }
     }
@@ -135,8 +136,8 @@ static int remote_has_short_gaps(const ri_typed_t *typed, int is_net)
 }
 
 /* A type that the MPI alone understands. What is not put stays as it is. */
-static int remote_put_image(const ri_window_part_t *part,
-                            const ri_typed_t *from, const ri_typed_t *to)
+static int remote_put_image(const ri_window_part_t *part, const ri_typed_t *from,
+                            const ri_typed_t *to)
 {
     char *image = malloc(ri_walk_span(to));
     ri_typed_t here;
@@ -168,8 +169,8 @@ static int remote_load_span(const ri_window_part_t *part, const ri_typed_t *ther
 }
 
 /* Get data by way of an image of its memory, with its gaps or without. */
-static int remote_get_image(const ri_window_part_t *part,
-                            const ri_typed_t *from, const ri_typed_t *to, int with_gaps)
+static int remote_get_image(const ri_window_part_t *part, const ri_typed_t *from,
+                            const ri_typed_t *to, int with_gaps)
 {
     char *image = malloc(ri_walk_span(from));
     ri_typed_t here;
@@ -197,8 +198,7 @@ static int remote_put_packed(ri_window_t *window, int rank, char *packed, size_t
     if (!to->type->is_contiguous) {
         return remote_copy_packed(window, part, 1, to, packed, size);
     }
-    fate = part->ops->put(part->reach, part->region, (uintptr_t)to->buffer, packed,
-                            size);
+    fate = part->ops->put(part->reach, part->region, (uintptr_t)to->buffer, packed, size);
     if ((fate == RI_WINDOW_OPS_POSTED) && (part->net == NULL)) {
         atomic_fetch_add_explicit(&window->targets[rank].num_posted, 1,
                                   memory_order_relaxed);
@@ -215,7 +215,7 @@ static int remote_get_packed(ri_window_t *window, int rank, const ri_typed_t *fr
         return remote_copy_packed(window, part, 0, from, packed, size);
     }
     return ri_remote_error(part->ops->get(part->reach, part->region,
-                                            (uintptr_t)from->buffer, packed, size));
+                                          (uintptr_t)from->buffer, packed, size));
 }
 
 int ri_remote_put(ri_window_t *window, int rank, const ri_typed_t *from,
@@ -317,8 +317,7 @@ static int remote_settle_one(ri_window_t *window, int rank)
     if ((int32_t)(posted - settled) <= 0) {
         return MPI_SUCCESS;
     }
-    error = ri_remote_error(
-            window->parts[rank].ops->settle(window->parts[rank].reach));
+    error = ri_remote_error(window->parts[rank].ops->settle(window->parts[rank].reach));
     while (((int32_t)(posted - settled) > 0) &&
            !atomic_compare_exchange_weak(&target->num_settled, &settled, posted)) {}
     return error;

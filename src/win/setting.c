@@ -73,9 +73,9 @@ static void __attribute__((constructor)) setting_read(void)
     ri_setting_t hosts;
 
     setting_read_level();
-    setting = setting_of("UCXRI_WIN");
-    setting = (setting == RI_SETTING_AUTO) ? setting_auto() : setting;
-    hosts   = setting_of("UCXRI_WIN_HOSTS");
+    setting     = setting_of("UCXRI_WIN");
+    setting     = (setting == RI_SETTING_AUTO) ? setting_auto() : setting;
+    hosts       = setting_of("UCXRI_WIN_HOSTS");
     takes_hosts = (hosts == RI_SETTING_YES) ||
                   ((hosts == RI_SETTING_AUTO) && SETTING_HOSTS_AUTO);
 }

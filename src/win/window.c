@@ -2,11 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The list of windows, which is short and is read without a lock. Then what a wait does, and the
- * barrier.
+ * The list of windows, which is short and is read without a lock. Then what a wait does.
  */
 #include "window.h"
-#include "order.h"
 #include "../ucs/log.h"
 
 #include <pthread.h>
@@ -193,44 +191,4 @@ int ri_window_wait_word(ri_window_t *window, int rank, _Atomic(uint32_t) *word,
         error = ri_window_wait(&wait);
     }
     return error;
-}
-
-int ri_window_write(ri_window_t *window, int rank, size_t offset, uint32_t value)
-{
-    const ri_window_part_t *part = &window->parts[rank];
-
-    if (ri_unlikely(part->net != NULL)) {
-        return ri_order_write(window, part, offset, value);
-    }
-    atomic_store_explicit((_Atomic(uint32_t) *)((char *)part->control + offset), value,
-                          memory_order_release);
-    return MPI_SUCCESS;
-}
-
-/* In each round, a rank tells one and hears from one that is twice as far away as in the round
- * before: after the last round it has heard of all. */
-int ri_window_barrier(ri_window_t *window)
-{
-    uint32_t number = ++window->barriers;
-    int size        = window->size;
-    int distance, to, from, error;
-    unsigned round;
-
-    for (distance = 1, round = 0; distance < size; distance *= 2, ++round) {
-        to    = (window->rank + distance) % size;
-        from  = (window->rank - distance + size) % size;
-        error = ri_window_write(window, to,
-                                offsetof(ri_window_control_t, rounds) +
-                                        round * sizeof(ri_window_word_t),
-                                number);
-        if (error == MPI_SUCCESS) {
-            error = ri_window_wait_word(
-                    window, from, &window->parts[window->rank].control->rounds[round].value,
-                    number);
-        }
-        if (error != MPI_SUCCESS) {
-            return error;
-        }
-    }
-    return MPI_SUCCESS;
 }

@@ -61,17 +61,18 @@ typedef struct ri_window_part {
     ri_window_control_t *control; /* NULL: the rank is on another host */
     ri_host_process_t process;
     void *reach; /* leads to memory that only its own process has; NULL: it is mapped here */
-    uint64_t region; /* number of that memory there */
+    uint64_t region;                  /* number of that memory there */
     const ri_window_reach_ops_t *ops; /* of the reach */
-    const ri_window_net_ops_t *net;   /* the same, if the rank is on another host; else NULL */
+    const ri_window_net_ops_t
+            *net; /* the same, if the rank is on another host; else NULL */
 } ri_window_part_t;
 
 /* A wait of a rank for others. Set window, and all else to zero. */
 typedef struct ri_window_wait {
     struct ri_window *window;
-    int only;         /* the rank that is waited for, plus 1; 0: any may be needed for it */
-    int from;         /* the rank that ends the wait, plus 1; 0: it is not known */
-    unsigned looks;   /* at what is waited for */
+    int only;       /* the rank that is waited for, plus 1; 0: any may be needed for it */
+    int from;       /* the rank that ends the wait, plus 1; 0: it is not known */
+    unsigned looks; /* at what is waited for */
     unsigned pauses;  /* in which the MPI has progressed */
     uint64_t look_at; /* when it is looked whether they live, in ns */
 } ri_window_wait_t;
@@ -125,9 +126,9 @@ typedef struct ri_window {
     void *file; /* all memory that all ranks have mapped */
     size_t file_size;
     const ri_window_ops_t *ops; /* for memory that they have not; NULL: there is none */
-    void *shown;                /* what other hosts reach of this process; NULL: nothing */
-    ri_attached_t attached;     /* memory of this rank, of a dynamic window */
-    ri_window_wait_t test;      /* of MPI_Win_test(), from one call to the next one */
+    void *shown;            /* what other hosts reach of this process; NULL: nothing */
+    ri_attached_t attached; /* memory of this rank, of a dynamic window */
+    ri_window_wait_t test;  /* of MPI_Win_test(), from one call to the next one */
 } ri_window_t;
 
 /** A pause in a wait: lets the MPI progress, and now and then gives the processor away and looks whether
@@ -142,14 +143,6 @@ int ri_window_wait(void *arg);
 /** Wait until @a word, which @a rank counts up, is at least @a value. @return An MPI error class. */
 int ri_window_wait_word(ri_window_t *window, int rank, _Atomic(uint32_t) *word,
                         uint32_t value);
-
-/** Write a number to @a offset in the control memory of a rank. What was settled before is there when the
- * rank sees it. @return An MPI error class. */
-int ri_window_write(ri_window_t *window, int rank, size_t offset, uint32_t value);
-
-/** Wait for all ranks of a window: the memory accesses of each before it are done. @return An MPI
- * error class. */
-int ri_window_barrier(ri_window_t *window);
 
 /** @return Whether all of the bytes, at least one, are memory of this rank that others may use: wire
  * input. @a arg is the window. Any thread may call it. */

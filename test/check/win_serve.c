@@ -332,11 +332,14 @@ static void make_orders(void)
     window.size  = 3;
 }
 
-static ri_window_ordered_t order_of(unsigned kind, int is_b, int is_alone, uint64_t *state)
+static ri_window_ordered_t order_of(unsigned kind, int is_b, int is_alone,
+                                    uint64_t *state)
 {
-    const ri_window_order_t order = {
-            .kind = kind, .rank = 2, .is_b = (uint8_t)is_b, .is_alone = (uint8_t)is_alone};
-    uint64_t none = 0;
+    const ri_window_order_t order = {.kind     = kind,
+                                     .rank     = 2,
+                                     .is_b     = (uint8_t)is_b,
+                                     .is_alone = (uint8_t)is_alone};
+    uint64_t none                 = 0;
 
     return ri_order_serve(&window, &order, (state == NULL) ? &none : state);
 }
@@ -390,13 +393,15 @@ static void check_stripes(void)
     is_ok = (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_LATER) &&
             (atomic_load(&three[0].control->stripes[1].value) == 0); /* all or none */
     ri_stripes_unlock(three[0].control, 4);
-    is_ok = is_ok && (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_DONE) &&
+    is_ok = is_ok &&
+            (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_DONE) &&
             (atomic_load(&three[0].control->stripes[1].value) == 3) &&
             (atomic_load(&three[0].control->stripes[2].value) == 3);
     ri_stripes_lock(&window, three[0].control, 8);
     order.kind    = RI_WINDOW_ORDER_UNLOCK;
     order.stripes = UINT64_MAX; /* those that others have stay */
-    is_ok = is_ok && (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_DONE) &&
+    is_ok         = is_ok &&
+            (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_DONE) &&
             (atomic_load(&three[0].control->stripes[1].value) == 0) &&
             (atomic_load(&three[0].control->stripes[3].value) == 1);
     result(is_ok, "locks of elements for another host");
@@ -444,7 +449,8 @@ static void check_wrong_orders(void)
     int is_ok               = 1;
 
     make_orders();
-    for (order.rank = 0; order.rank < 6; ++order.rank) { /* ranks of this host, and none */
+    for (order.rank = 0; order.rank < 6;
+         ++order.rank) { /* ranks of this host, and none */
         if (order.rank != 2) {
             is_ok = is_ok &&
                     (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_BAD);

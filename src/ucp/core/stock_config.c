@@ -86,7 +86,8 @@ ucs_status_t ri_stock_config_read(const char *env_prefix, const char *filename,
     if (prefix[0] != '\0') {
         prefixed_is_set = scheme_hide(prefix, &prefixed);
     }
-    *is_selected = (prefixed.value != NULL) || (!prefixed_is_set && (plain.value != NULL));
+    *is_selected = (prefixed.value != NULL) ||
+                   (!prefixed_is_set && (plain.value != NULL));
 
     status = ri_stock.config_read(env_prefix, filename, config_p);
 

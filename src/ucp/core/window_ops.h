@@ -115,7 +115,7 @@ typedef struct ri_window_server {
 /* How an operation has ended. */
 typedef enum ri_window_fate {
     RI_WINDOW_OPS_DONE,
-    RI_WINDOW_OPS_POSTED,   /* data is copied or is being copied, and settle() is to be called */
+    RI_WINDOW_OPS_POSTED, /* data is copied or is being copied, and settle() is to be called */
     RI_WINDOW_OPS_NOT_DONE, /* ask() only: the process does not look, or it does not pay */
     RI_WINDOW_OPS_REFUSED,  /* ask() only: the process does not want to */
     RI_WINDOW_OPS_BAD,      /* there is no such memory */

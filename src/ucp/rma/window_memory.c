@@ -185,13 +185,13 @@ const ri_window_ops_t *ri_window_memory(unsigned version)
                                                 .pays       = window_pays,
                                                 .ask        = window_ask,
                                                 .settle     = window_settle};
-    static const ri_window_ops_t ops         = {.reach    = &reach,
-                                                .net      = &ri_window_net_ops,
-                                                .self     = window_self,
-                                                .open     = ri_region_open,
-                                                .close    = ri_region_close,
-                                                .connect  = window_connect,
-                                                .serve    = window_serve};
+    static const ri_window_ops_t ops         = {.reach   = &reach,
+                                                .net     = &ri_window_net_ops,
+                                                .self    = window_self,
+                                                .open    = ri_region_open,
+                                                .close   = ri_region_close,
+                                                .connect = window_connect,
+                                                .serve   = window_serve};
 
     return (version == RI_WINDOW_OPS_VERSION) ? &ops : NULL;
 }

@@ -11,7 +11,6 @@
  */
 #include "window_net.h"
 #include "window_net_message.h"
-#include "window_net_serve.h"
 #include "../core/stock_config.h"
 #include "../../ucs/log.h"
 #include "../../ucs/process.h"
@@ -36,6 +35,7 @@ static struct {
     size_t length;
     unsigned generation; /* of the process that has made it */
     ucs_list_link_t peers;
+    const ri_window_net_hooks_t *hooks;
 } net = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void ri_window_net_lock(void)
@@ -73,12 +73,12 @@ static ucs_status_t net_make_context(void)
 
 static ucs_status_t net_make_worker(void)
 {
-    ucp_worker_params_t params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-                                  .thread_mode = UCS_THREAD_MODE_SERIALIZED};
-    ucp_am_handler_param_t handler = {
-            .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB,
-            .id         = RI_WINDOW_NET_AM_ID,
-            .cb         = ri_window_net_message};
+    ucp_worker_params_t params     = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                      .thread_mode = UCS_THREAD_MODE_SERIALIZED};
+    ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
+                                                    UCP_AM_HANDLER_PARAM_FIELD_CB,
+                                      .id = RI_WINDOW_NET_AM_ID,
+                                      .cb = net.hooks->message};
     ucs_status_t status;
 
     status = ri_stock.worker_create(net.context, &params, &net.worker);
@@ -97,14 +97,15 @@ static ucs_status_t net_make_worker(void)
     return status;
 }
 
-int ri_window_net_start(void)
+int ri_window_net_start(const ri_window_net_hooks_t *hooks)
 {
     ucs_status_t status = UCS_OK;
 
     ri_window_net_lock();
     if (net.worker == NULL) {
         ucs_list_head_init(&net.peers);
-        status = net_make_context();
+        net.hooks = hooks;
+        status    = net_make_context();
         if (status == UCS_OK) {
             status = net_make_worker();
             if (status != UCS_OK) {
@@ -177,13 +178,12 @@ static void net_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 
 ucp_ep_h ri_window_net_ep(ri_window_net_peer_t *peer)
 {
-    ucp_ep_params_t params = {
-            .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
-                          UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                          UCP_EP_PARAM_FIELD_ERR_HANDLER,
-            .address     = (const ucp_address_t *)peer->address,
-            .err_mode    = UCP_ERR_HANDLING_MODE_PEER,
-            .err_handler = {.cb = net_error, .arg = peer}};
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                                            UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                                            UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                              .address     = (const ucp_address_t *)peer->address,
+                              .err_mode    = UCP_ERR_HANDLING_MODE_PEER,
+                              .err_handler = {.cb = net_error, .arg = peer}};
     ucs_status_t status;
 
     if ((net.worker == NULL) || (net.generation != ri_process_generation)) {
@@ -209,7 +209,7 @@ unsigned ri_window_net_progress_worker(void)
         return 0;
     }
     if ((net.worker != NULL) && (net.generation == ri_process_generation)) {
-        count = ri_stock.worker_progress(net.worker) + ri_window_net_serve();
+        count = ri_stock.worker_progress(net.worker) + net.hooks->serve();
     }
     ri_window_net_unlock();
     return count;
@@ -253,7 +253,7 @@ void ri_window_net_end(void)
                 free(peer);
             }
         }
-        ri_window_net_drop();
+        net.hooks->drop();
         ri_stock.worker_release_address(net.worker, net.address);
         ri_stock.worker_destroy(net.worker);
         ri_stock.cleanup(net.context);

@@ -34,8 +34,15 @@ typedef struct ri_window_net_peer {
 /* Whether there is the worker. */
 extern _Atomic(int) ri_window_net_is_there;
 
+/* What the worker calls, with the lock held. */
+typedef struct ri_window_net_hooks {
+    ucp_am_recv_callback_t message; /* for RI_WINDOW_NET_AM_ID */
+    unsigned (*serve)(void);        /* in progress; returns how much was done */
+    void (*drop)(void);             /* the worker ends */
+} ri_window_net_hooks_t;
+
 /** Make the worker, unless it is there. @return Whether it is there. */
-int ri_window_net_start(void);
+int ri_window_net_start(const ri_window_net_hooks_t *hooks);
 
 /** End the worker, and all endpoints. What uses it afterwards fails. */
 void ri_window_net_end(void);

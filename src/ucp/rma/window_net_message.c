@@ -3,8 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "window_net_message.h"
-#include "window_net_reach.h"
-#include "window_net_serve.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,24 +48,4 @@ ucs_status_t ri_window_net_send(ucp_ep_h ep, const ri_window_net_head_t *head,
         free(sent);
     }
     return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_OK;
-}
-
-ucs_status_t ri_window_net_message(void *arg, const void *header, size_t header_length,
-                                   void *data, size_t length,
-                                   const ucp_am_recv_param_t *param)
-{
-    ri_window_net_head_t head;
-
-    (void)arg;
-    if ((header_length != sizeof(head)) || (length > RI_WINDOW_NET_DATA) ||
-        (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) {
-        return UCS_OK;
-    }
-    memcpy(&head, header, sizeof(head));
-    if (head.kind == RI_WINDOW_NET_ANSWER) {
-        ri_window_net_answered(&head, data, length);
-    } else if (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) {
-        ri_window_net_asked(param->reply_ep, &head, data, length);
-    }
-    return UCS_OK;
 }

@@ -18,9 +18,9 @@
 #define RI_WINDOW_NET_AM_ID 0
 
 typedef enum ri_window_net_kind {
-    RI_WINDOW_NET_ASK,   /* an operation, with its data: for apply() of the server */
-    RI_WINDOW_NET_ORDER, /* an order, as data: for order() of the server */
-    RI_WINDOW_NET_SAY,   /* the same, and not answered */
+    RI_WINDOW_NET_ASK,    /* an operation, with its data: for apply() of the server */
+    RI_WINDOW_NET_ORDER,  /* an order, as data: for order() of the server */
+    RI_WINDOW_NET_SAY,    /* the same, and not answered */
     RI_WINDOW_NET_ANSWER, /* with the result of an operation as data */
     RI_WINDOW_NET_NOTHING /* only to see whether it gets there */
 } ri_window_net_kind_t;
@@ -42,10 +42,5 @@ static_assert(sizeof(ri_window_net_head_t) == 40, "wire format");
 /** Send a message. Header and data are copied. The lock of the worker is held. @return What UCX says. */
 ucs_status_t ri_window_net_send(ucp_ep_h ep, const ri_window_net_head_t *head,
                                 const void *data, size_t length);
-
-/** The handler of the message. The lock of the worker is held. */
-ucs_status_t ri_window_net_message(void *arg, const void *header, size_t header_length,
-                                   void *data, size_t length,
-                                   const ucp_am_recv_param_t *param);
 
 #endif

@@ -2,162 +2,50 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Puts and gets are UCX's, which writes and reads by the adapter where there is one. What else is
- * asked for is numbered, and the number stands in the answer. What needs no result is not waited for.
- *
- * The connection and the remote key are made with the first use of a reach: of many
- * processes, one mostly uses few.
+ * Puts and gets are UCX's, which writes and reads by the adapter where there is one. All else is asked
+ * for. What needs no result is not waited for.
  */
 #include "window_net_reach.h"
 #include "serve.h"
 #include "window_net.h"
-#include "../../ucs/id_table.h"
-#include "../../ucs/log.h"
+#include "window_net_ask.h"
+#include "window_net_serve.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Operations under way by one reach, until some have ended. */
-#define NET_DEPTH 512
-
-/* Looks at what is waited for, until the processor is given away for once. */
-#define NET_LOOKS 64
-
 /* So often it is looked for the end of what a peer that is gone has left. */
 #define NET_LAST_LOOKS 100000
-
-/* What a process tells of its memory; behind it the address of its worker, and the remote key. */
-typedef struct net_told {
-    uint64_t uid;
-    uint64_t region;
-    uint64_t base;
-    uint32_t address_length;
-    uint32_t key_length; /* 0: there is no memory, or it comes and goes */
-} net_told_t;
 
 /* Memory of this process. */
 typedef struct net_shown {
     ucp_mem_h memory; /* NULL: there are no bytes */
 } net_shown_t;
 
-typedef struct net_reach {
-    ri_window_net_peer_t *peer;
-    uint64_t region;
-    ucp_rkey_h key; /* NULL: not unpacked, or there is none */
-    _Atomic(unsigned) num_moves; /* puts and gets that UCX has not ended */
-    _Atomic(unsigned) num_flushes;
-    _Atomic(unsigned) num_asked; /* that are not answered */
-    _Atomic(int) is_dirty;       /* something was put since the last flush began */
-    _Atomic(int) lost;           /* ri_window_fate_t of what was POSTED and has failed */
-    ucs_list_link_t asked;
-    const uint8_t *packed_key; /* within what is told */
-    net_told_t told;     /* what the process has told, with what is behind it */
-} net_reach_t;
-
-/* Something that was asked for. */
-typedef struct net_asked {
-    ucs_list_link_t list;
-    net_reach_t *reach;
-    uint32_t id;
-    void *result;        /* NULL: none is wanted */
-    size_t length;       /* of the result */
-    int is_waited;       /* by a thread, which has it on its stack */
-    _Atomic(unsigned) *count; /* in which it is counted */
-    _Atomic(int) answer; /* of one that is waited for: NET_OPEN, or how it has ended */
-} net_asked_t;
-
-#define NET_OPEN (-1)
-
-/* Under the lock. */
-static ri_id_table_t net_ids;
-
-static ri_window_fate_t net_gone(const net_reach_t *reach)
-{
-    return atomic_load(&reach->peer->is_gone) ? RI_WINDOW_OPS_GONE : RI_WINDOW_OPS_FAILED;
-}
-
-/* What this process does while it waits. */
-static void net_pause(unsigned *looks)
-{
-    ri_window_net_progress();
-    ri_serve();
-    ri_relax();
-    if ((++*looks % NET_LOOKS) == 0) {
-        sched_yield();
-    }
-}
-
-/* Wait until nothing is left of what is counted, or the peer is gone. */
-static void net_wait(net_reach_t *reach, _Atomic(unsigned) *count)
-{
-    unsigned looks = 0;
-
-    while ((atomic_load_explicit(count, memory_order_acquire) > 0) &&
-           !atomic_load(&reach->peer->is_gone)) {
-        net_pause(&looks);
-    }
-}
-
-static void net_lose(net_reach_t *reach, ri_window_fate_t fate)
-{
-    int done = RI_WINDOW_OPS_DONE;
-
-    atomic_compare_exchange_strong(&reach->lost, &done, (int)fate);
-}
-
-/* How what was posted has ended: told once. */
-static ri_window_fate_t net_lost(net_reach_t *reach)
-{
-    if (ri_unlikely(atomic_load(&reach->peer->is_gone))) {
-        return RI_WINDOW_OPS_GONE;
-    }
-    return (ri_window_fate_t)atomic_exchange(&reach->lost, RI_WINDOW_OPS_DONE);
-}
-
-/* Under the lock: connect, if that was not done. @return The endpoint, or NULL. */
-static ucp_ep_h net_open(net_reach_t *reach)
-{
-    ucp_ep_h ep = atomic_load(&reach->peer->is_gone) ? NULL :
-                                                       ri_window_net_ep(reach->peer);
-    ucs_status_t status;
-
-    if ((ep == NULL) || (reach->key != NULL) || (reach->told.key_length == 0)) {
-        return ep;
-    }
-    status = ri_stock.ep_rkey_unpack(ep, reach->packed_key, &reach->key);
-    if (status != UCS_OK) {
-        reach->key = NULL;
-        ri_error("memory of a window on another host cannot be reached: %s",
-                 ri_stock_status_string(status));
-        return NULL;
-    }
-    return ep;
-}
-
 static void net_moved(void *request, ucs_status_t status, void *user_data)
 {
-    net_reach_t *reach = user_data;
+    ri_window_net_reach_t *reach = user_data;
 
     if (status != UCS_OK) {
-        net_lose(reach, RI_WINDOW_OPS_FAILED);
+        ri_window_net_lose(reach, RI_WINDOW_OPS_FAILED);
     }
     atomic_fetch_sub(&reach->num_moves, 1);
     ri_stock.request_free(request);
 }
 
 /* Under the lock: put or get, not waiting for the end. @return POSTED, FAILED or GONE. */
-static ri_window_fate_t net_start_move(net_reach_t *reach, ucp_ep_h ep, int is_put,
-                                       uint64_t address, void *data, size_t length)
+static ri_window_fate_t net_start_move(ri_window_net_reach_t *reach, ucp_ep_h ep,
+                                       int is_put, uint64_t address, void *data,
+                                       size_t length)
 {
     const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                                                        UCP_OP_ATTR_FIELD_USER_DATA,
-                                       .cb.send      = net_moved,
-                                       .user_data    = reach};
+                                       .cb.send   = net_moved,
+                                       .user_data = reach};
     ucs_status_ptr_t request;
 
     if ((ep == NULL) || (reach->key == NULL)) {
-        return net_gone(reach);
+        return ri_window_net_gone(reach);
     }
     atomic_fetch_add(&reach->num_moves, 1);
     if (is_put) {
@@ -169,85 +57,16 @@ static ri_window_fate_t net_start_move(net_reach_t *reach, ucp_ep_h ep, int is_p
     if (!UCS_PTR_IS_PTR(request)) {
         atomic_fetch_sub(&reach->num_moves, 1);
     }
-    return UCS_PTR_IS_ERR(request) ? net_gone(reach) : RI_WINDOW_OPS_POSTED;
-}
-
-/* The other process is all that there is for an operation. */
-static int net_pays(void *reach, size_t length, unsigned calls)
-{
-    (void)reach;
-    (void)length;
-    (void)calls;
-    return 1;
-}
-
-/* Under the lock. */
-static void net_forget(net_asked_t *asked)
-{
-    ri_id_free(&net_ids, asked->id);
-    ucs_list_del(&asked->list);
-    atomic_fetch_sub(asked->count, 1);
-}
-
-/* Under the lock: ask. @return Whether it is sent. */
-static int net_send_asked(net_asked_t *asked, ri_window_net_head_t *head,
-                          const void *data, size_t length)
-{
-    ucp_ep_h ep = net_open(asked->reach);
-
-    if (ep == NULL) {
-        return 0;
-    }
-    asked->id = ri_id_alloc(&net_ids, asked);
-    if (asked->id == 0) {
-        return 0;
-    }
-    head->id = asked->id;
-    ucs_list_add_tail(&asked->reach->asked, &asked->list);
-    atomic_fetch_add(asked->count, 1);
-    if (ri_window_net_send(ep, head, data, length) != UCS_OK) {
-        net_forget(asked);
-        return 0;
-    }
-    return 1;
-}
-
-/* Ask and do not wait. What is got for @a result counts as a move. */
-static ri_window_fate_t net_post(net_reach_t *reach, ri_window_net_head_t *head,
-                                 const void *data, size_t length, void *result)
-{
-    net_asked_t *asked = calloc(1, sizeof(*asked));
-    unsigned looks     = 0;
-    int is_sent;
-
-    if (asked == NULL) {
-        return RI_WINDOW_OPS_FAILED;
-    }
-    asked->reach  = reach;
-    asked->count  = (result == NULL) ? &reach->num_asked : &reach->num_moves;
-    asked->result = result;
-    asked->length = head->head.length;
-    while ((atomic_load_explicit(asked->count, memory_order_relaxed) >= NET_DEPTH) &&
-           !atomic_load(&reach->peer->is_gone)) {
-        net_pause(&looks);
-    }
-    ri_window_net_lock();
-    is_sent = net_send_asked(asked, head, data, length);
-    ri_window_net_unlock();
-    if (!is_sent) {
-        free(asked);
-    }
-    return is_sent ? RI_WINDOW_OPS_POSTED : net_gone(reach);
+    return UCS_PTR_IS_ERR(request) ? ri_window_net_gone(reach) : RI_WINDOW_OPS_POSTED;
 }
 
 /* Put or get where there is no key: the memory of a dynamic window, which comes and goes. */
-static ri_window_fate_t net_move_asked(net_reach_t *reach, int is_put, uint64_t address,
-                                       char *data, size_t length)
+static ri_window_fate_t net_move_asked(ri_window_net_reach_t *reach, int is_put,
+                                       uint64_t address, char *data, size_t length)
 {
-    ri_window_net_head_t asked = {
-            .kind = RI_WINDOW_NET_ASK,
-            .head = {.kind   = is_put ? RI_SERVE_PUT : RI_SERVE_GET,
-                     .region = reach->region}};
+    ri_window_net_head_t asked = {.kind = RI_WINDOW_NET_ASK,
+                                  .head = {.kind   = is_put ? RI_SERVE_PUT : RI_SERVE_GET,
+                                           .region = reach->region}};
     ri_window_fate_t fate      = RI_WINDOW_OPS_POSTED;
     size_t now;
 
@@ -256,29 +75,26 @@ static ri_window_fate_t net_move_asked(net_reach_t *reach, int is_put, uint64_t 
         asked.head.length      = (uint16_t)now;
         asked.head.data_length = (uint16_t)(is_put ? now : 0);
         asked.head.address     = address;
-        fate = net_post(reach, &asked, data, asked.head.data_length,
-                        is_put ? NULL : data);
+        fate = ri_window_net_post(reach, &asked, data, asked.head.data_length,
+                                  is_put ? NULL : data);
         address += now;
         data += now;
     }
     return fate;
 }
 
-static ri_window_fate_t net_move(net_reach_t *reach, int is_put, uint64_t address,
-                                 void *data, size_t length)
+static ri_window_fate_t net_move(ri_window_net_reach_t *reach, int is_put,
+                                 uint64_t address, void *data, size_t length)
 {
     ri_window_fate_t fate;
-    unsigned looks = 0;
 
     if (reach->told.key_length == 0) {
         return net_move_asked(reach, is_put, address, data, length);
     }
-    while ((atomic_load_explicit(&reach->num_moves, memory_order_relaxed) >= NET_DEPTH) &&
-           !atomic_load(&reach->peer->is_gone)) {
-        net_pause(&looks);
-    }
+    ri_window_net_wait(reach, &reach->num_moves, RI_WINDOW_NET_DEPTH);
     ri_window_net_lock();
-    fate = net_start_move(reach, net_open(reach), is_put, address, data, length);
+    fate = net_start_move(reach, ri_window_net_open(reach), is_put, address, data,
+                          length);
     ri_window_net_unlock();
     return fate;
 }
@@ -306,9 +122,9 @@ static ri_window_fate_t net_copy(void *reach, int is_put, const ri_segment_t *lo
 
     while ((length > 0) && (here < num_local) && (there < num_remote) &&
            (fate == RI_WINDOW_OPS_POSTED)) {
-        now  = ri_min(ri_min(local[here].length - at_here,
-                             remote[there].length - at_there),
-                      length);
+        now = ri_min(
+                ri_min(local[here].length - at_here, remote[there].length - at_there),
+                length);
         fate = net_move(reach, is_put, remote[there].address + at_there,
                         (char *)(uintptr_t)local[here].address + at_here, now);
         length -= now;
@@ -326,123 +142,62 @@ static ri_window_fate_t net_copy(void *reach, int is_put, const ri_segment_t *lo
     return fate;
 }
 
-/* How a thread waits for an answer. */
-typedef struct net_patience {
-    int (*wait)(void *arg);
-    void *arg;
-} net_patience_t;
-
-/* A wait that is short, as the other process needs nothing for it but progress. */
-static int net_wait_shortly(void *arg)
+/* The other process is all that there is for an operation. */
+static int net_pays(void *reach, size_t length, unsigned calls)
 {
-    net_pause(arg);
-    return 0;
-}
-
-/* Ask and wait for the answer. */
-static ri_window_fate_t net_request(net_reach_t *reach, ri_window_net_head_t *head,
-                                    const void *data, size_t data_length, void *result,
-                                    size_t length, const net_patience_t *patience)
-{
-    net_asked_t asked = {.reach     = reach,
-                         .result    = result,
-                         .length    = length,
-                         .is_waited = 1,
-                         .count     = &reach->num_asked,
-                         .answer    = NET_OPEN};
-    int is_sent;
-
-    ri_window_net_lock();
-    is_sent = net_send_asked(&asked, head, data, data_length);
-    ri_window_net_unlock();
-    if (!is_sent) {
-        return net_gone(reach);
-    }
-    while ((atomic_load_explicit(&asked.answer, memory_order_acquire) == NET_OPEN) &&
-           !atomic_load(&reach->peer->is_gone) && (patience->wait(patience->arg) == 0)) {}
-    ri_window_net_lock();
-    if (atomic_load(&asked.answer) == NET_OPEN) {
-        net_forget(&asked);
-        atomic_store(&asked.answer, RI_WINDOW_OPS_GONE);
-    }
-    ri_window_net_unlock();
-    return (ri_window_fate_t)atomic_load(&asked.answer);
+    (void)reach;
+    (void)length;
+    (void)calls;
+    return 1;
 }
 
 static ri_window_fate_t net_ask(void *arg, const ri_mailbox_head_t *head,
                                 const void *data, void *result, unsigned calls)
 {
-    ri_window_net_head_t asked = {.kind = RI_WINDOW_NET_ASK, .head = *head};
-    unsigned looks             = 0;
-    net_patience_t patience    = {net_wait_shortly, &looks};
+    ri_window_net_head_t asked        = {.kind = RI_WINDOW_NET_ASK, .head = *head};
+    unsigned looks                    = 0;
+    ri_window_net_patience_t patience = {ri_window_net_pause, &looks};
 
     (void)calls;
-    asked.head.region = ((net_reach_t *)arg)->region;
+    asked.head.region = ((ri_window_net_reach_t *)arg)->region;
     return (result == NULL) ?
-                   net_post(arg, &asked, data, head->data_length, NULL) :
-                   net_request(arg, &asked, data, head->data_length, result,
-                               head->length, &patience);
+                   ri_window_net_post(arg, &asked, data, head->data_length, NULL) :
+                   ri_window_net_request(arg, &asked, data, head->data_length, result,
+                                         head->length, &patience);
 }
 
 static ri_window_fate_t net_order(void *arg, const ri_window_order_t *order,
                                   int (*wait)(void *arg), void *wait_arg)
 {
-    net_reach_t *reach         = arg;
-    net_patience_t patience    = {wait, wait_arg};
-    ri_window_net_head_t asked = {.kind        = RI_WINDOW_NET_ORDER,
-                                  .head.region = reach->region};
+    ri_window_net_reach_t *reach      = arg;
+    ri_window_net_patience_t patience = {wait, wait_arg};
+    ri_window_net_head_t asked        = {.kind        = RI_WINDOW_NET_ORDER,
+                                         .head.region = reach->region};
 
-    return (wait == NULL) ? net_post(reach, &asked, order, sizeof(*order), NULL) :
-                            net_request(reach, &asked, order, sizeof(*order), NULL, 0,
-                                        &patience);
-}
-
-void ri_window_net_answered(const ri_window_net_head_t *head, const void *data,
-                            size_t length)
-{
-    net_asked_t *asked = ri_id_get(&net_ids, head->id);
-    ri_window_fate_t fate;
-
-    if (asked == NULL) {
-        return;
-    }
-    fate = (head->result < 0) ? RI_WINDOW_OPS_BAD : RI_WINDOW_OPS_DONE;
-    if ((asked->result != NULL) && (fate == RI_WINDOW_OPS_DONE)) {
-        if (length > asked->length) {
-            fate = RI_WINDOW_OPS_FAILED;
-        } else {
-            memcpy(asked->result, data, length);
-        }
-    }
-    if (!asked->is_waited && (fate != RI_WINDOW_OPS_DONE)) {
-        net_lose(asked->reach, fate);
-    }
-    net_forget(asked);
-    if (asked->is_waited) {
-        atomic_store_explicit(&asked->answer, (int)fate, memory_order_release);
-    } else {
-        free(asked);
-    }
+    return (wait == NULL) ?
+                   ri_window_net_post(reach, &asked, order, sizeof(*order), NULL) :
+                   ri_window_net_request(reach, &asked, order, sizeof(*order), NULL, 0,
+                                         &patience);
 }
 
 static void net_flushed(void *request, ucs_status_t status, void *user_data)
 {
-    net_reach_t *reach = user_data;
+    ri_window_net_reach_t *reach = user_data;
 
     if (status != UCS_OK) {
-        net_lose(reach, RI_WINDOW_OPS_FAILED);
+        ri_window_net_lose(reach, RI_WINDOW_OPS_FAILED);
     }
     atomic_fetch_sub(&reach->num_flushes, 1);
     ri_stock.request_free(request);
 }
 
 /* Under the lock: begin to flush what UCX has put. */
-static void net_flush(net_reach_t *reach, ucp_ep_h ep)
+static void net_flush(ri_window_net_reach_t *reach, ucp_ep_h ep)
 {
     const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                                                        UCP_OP_ATTR_FIELD_USER_DATA,
-                                       .cb.send      = net_flushed,
-                                       .user_data    = reach};
+                                       .cb.send   = net_flushed,
+                                       .user_data = reach};
     ucs_status_ptr_t request;
 
     atomic_fetch_add(&reach->num_flushes, 1);
@@ -451,19 +206,19 @@ static void net_flush(net_reach_t *reach, ucp_ep_h ep)
         atomic_fetch_sub(&reach->num_flushes, 1);
     }
     if (UCS_PTR_IS_ERR(request)) {
-        net_lose(reach, RI_WINDOW_OPS_FAILED);
+        ri_window_net_lose(reach, RI_WINDOW_OPS_FAILED);
     }
 }
 
 static void net_settle_begin(void *arg)
 {
-    net_reach_t *reach = arg;
+    ri_window_net_reach_t *reach = arg;
 
-    if (!atomic_exchange(&reach->is_dirty, 0)) {
+    if (!atomic_load(&reach->is_dirty)) {
         return;
     }
-    ri_window_net_lock();
-    if (net_open(reach) != NULL) {
+    ri_window_net_lock(); /* a thread that finds it clean sees the flush */
+    if (atomic_exchange(&reach->is_dirty, 0) && (ri_window_net_open(reach) != NULL)) {
         net_flush(reach, reach->peer->ep);
     }
     ri_window_net_unlock();
@@ -471,28 +226,28 @@ static void net_settle_begin(void *arg)
 
 static ri_window_fate_t net_settle(void *arg)
 {
-    net_reach_t *reach = arg;
+    ri_window_net_reach_t *reach = arg;
 
     net_settle_begin(reach);
-    net_wait(reach, &reach->num_flushes);
-    net_wait(reach, &reach->num_moves);
-    net_wait(reach, &reach->num_asked);
-    return net_lost(reach);
+    ri_window_net_wait(reach, &reach->num_flushes, 1);
+    ri_window_net_wait(reach, &reach->num_moves, 1);
+    ri_window_net_wait(reach, &reach->num_asked, 1);
+    return ri_window_net_lost(reach);
 }
 
 static ri_window_fate_t net_settle_here(void *arg)
 {
-    net_reach_t *reach = arg;
+    ri_window_net_reach_t *reach = arg;
 
-    net_wait(reach, &reach->num_moves);
-    return net_lost(reach);
+    ri_window_net_wait(reach, &reach->num_moves, 1);
+    return ri_window_net_lost(reach);
 }
 
 /* The first message of a connection that is being made would wait for progress of this process, which
  * may compute from now on. */
 static ri_window_fate_t net_say(void *arg, const ri_window_order_t *order)
 {
-    net_reach_t *reach              = arg;
+    ri_window_net_reach_t *reach    = arg;
     const ri_window_net_head_t said = {.kind        = RI_WINDOW_NET_SAY,
                                        .head.region = reach->region};
     int is_wired                    = reach->peer->is_wired;
@@ -500,7 +255,7 @@ static ri_window_fate_t net_say(void *arg, const ri_window_order_t *order)
     ucp_ep_h ep;
 
     ri_window_net_lock();
-    ep      = net_open(reach);
+    ep      = ri_window_net_open(reach);
     is_sent = (ep != NULL) &&
               (ri_window_net_send(ep, &said, order, sizeof(*order)) == UCS_OK);
     if (is_sent && !is_wired) {
@@ -508,10 +263,10 @@ static ri_window_fate_t net_say(void *arg, const ri_window_order_t *order)
     }
     ri_window_net_unlock();
     if (!is_sent) {
-        return net_gone(reach);
+        return ri_window_net_gone(reach);
     }
     if (!is_wired) {
-        net_wait(reach, &reach->num_flushes);
+        ri_window_net_wait(reach, &reach->num_flushes, 1);
         reach->peer->is_wired = 1;
     }
     return RI_WINDOW_OPS_DONE;
@@ -523,8 +278,8 @@ static int net_map(void *memory, size_t size, ucp_mem_h *mem_p, void **key_p,
 {
     ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
                                                  UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-                                   .address    = memory,
-                                   .length     = size};
+                                   .address = memory,
+                                   .length  = size};
 
     *mem_p    = NULL;
     *key_p    = NULL;
@@ -552,9 +307,9 @@ static void net_unmap(net_shown_t *shown)
 static uint8_t *net_tell(const ri_window_net_memory_t *memory, const void *key,
                          size_t key_length, size_t *length_p)
 {
-    net_told_t told = {.region     = memory->region,
-                       .base       = (uintptr_t)memory->base,
-                       .key_length = (uint32_t)key_length};
+    ri_window_net_told_t told = {.region     = memory->region,
+                                 .base       = (uintptr_t)memory->base,
+                                 .key_length = (uint32_t)key_length};
     const void *address;
     size_t address_length;
     uint8_t *bytes;
@@ -599,18 +354,40 @@ static net_shown_t *net_show_it(const ri_window_net_memory_t *memory, void **tol
     return shown;
 }
 
+/* A message of the worker, by its handler: wire input. */
+static ucs_status_t net_message(void *arg, const void *header, size_t header_length,
+                                void *data, size_t length,
+                                const ucp_am_recv_param_t *param)
+{
+    ri_window_net_head_t head;
+
+    (void)arg;
+    if ((header_length != sizeof(head)) || (length > RI_WINDOW_NET_DATA) ||
+        (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) {
+        return UCS_OK;
+    }
+    memcpy(&head, header, sizeof(head));
+    if (head.kind == RI_WINDOW_NET_ANSWER) {
+        ri_window_net_answered(&head, data, length);
+    } else if (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) {
+        ri_window_net_asked(param->reply_ep, &head, data, length);
+    }
+    return UCS_OK;
+}
+
+/* What the worker calls. */
+static const ri_window_net_hooks_t net_hooks = {
+        .message = net_message, .serve = ri_window_net_serve, .drop = ri_window_net_drop};
+
 static void *net_show(const ri_window_net_memory_t *memory, void **told_p,
                       size_t *length_p)
 {
     net_shown_t *shown;
 
-    if (!ri_window_net_start()) {
+    if (!ri_window_net_start(&net_hooks)) {
         return NULL;
     }
     ri_window_net_lock();
-    if (net_ids.index_bits == 0) {
-        ri_id_table_init(&net_ids, 20, 32);
-    }
     shown = net_show_it(memory, told_p, length_p);
     ri_window_net_unlock();
     return shown;
@@ -628,7 +405,7 @@ static void net_hide(void *shown)
 }
 
 /* @return Whether what was told is as long as it says. */
-static int net_is_told(const net_told_t *told, size_t length)
+static int net_is_told(const ri_window_net_told_t *told, size_t length)
 {
     return (told->address_length > 0) &&
            (length - sizeof(*told) >= (uint64_t)told->address_length + told->key_length);
@@ -636,8 +413,8 @@ static int net_is_told(const net_told_t *told, size_t length)
 
 static void *net_connect(const void *bytes, size_t length, uint64_t *base_p)
 {
-    net_reach_t *reach;
-    net_told_t told;
+    ri_window_net_reach_t *reach;
+    ri_window_net_told_t told;
 
     if (length < sizeof(told)) {
         return NULL;
@@ -669,20 +446,16 @@ static void *net_connect(const void *bytes, size_t length, uint64_t *base_p)
  * memory that it may still write to. */
 static void net_disconnect(void *arg)
 {
-    net_reach_t *reach = arg;
-    net_asked_t *asked, *next;
-    unsigned looks = 0;
+    ri_window_net_reach_t *reach = arg;
+    unsigned looks               = 0;
     int is_over;
 
     while ((atomic_load(&reach->num_moves) + atomic_load(&reach->num_flushes) > 0) &&
            (looks < NET_LAST_LOOKS) && atomic_load(&ri_window_net_is_there)) {
-        net_pause(&looks);
+        ri_window_net_pause(&looks);
     }
     ri_window_net_lock();
-    ucs_list_for_each_safe(asked, next, &reach->asked, list) {
-        net_forget(asked);
-        free(asked);
-    }
+    ri_window_net_forget(reach);
     if ((reach->key != NULL) && atomic_load(&ri_window_net_is_there)) {
         ri_stock.rkey_destroy(reach->key);
     }
@@ -697,29 +470,29 @@ static void net_disconnect(void *arg)
 static int net_is_gone(void *arg, int looks)
 {
     const ri_window_net_head_t nothing = {.kind = RI_WINDOW_NET_NOTHING};
-    net_reach_t *reach                 = arg;
+    ri_window_net_reach_t *reach       = arg;
 
     ri_window_net_lock();
-    if (looks && (reach->peer->ep == NULL) && (net_open(reach) != NULL)) {
+    if (looks && (reach->peer->ep == NULL) && (ri_window_net_open(reach) != NULL)) {
         ri_window_net_send(reach->peer->ep, &nothing, NULL, 0);
     }
     ri_window_net_unlock();
     return atomic_load(&reach->peer->is_gone);
 }
 
-const ri_window_net_ops_t ri_window_net_ops = {.reach = {.most       = RI_WINDOW_NET_DATA,
-                                                         .disconnect = net_disconnect,
-                                                         .put        = net_put,
-                                                         .get        = net_get,
-                                                         .copy       = net_copy,
-                                                         .pays       = net_pays,
-                                                         .ask        = net_ask,
-                                                         .settle     = net_settle},
-                                               .show         = net_show,
-                                               .hide         = net_hide,
-                                               .connect      = net_connect,
-                                               .say          = net_say,
-                                               .order        = net_order,
-                                               .settle_here  = net_settle_here,
+const ri_window_net_ops_t ri_window_net_ops = {.reach       = {.most       = RI_WINDOW_NET_DATA,
+                                                               .disconnect = net_disconnect,
+                                                               .put        = net_put,
+                                                               .get        = net_get,
+                                                               .copy       = net_copy,
+                                                               .pays       = net_pays,
+                                                               .ask        = net_ask,
+                                                               .settle     = net_settle},
+                                               .show        = net_show,
+                                               .hide        = net_hide,
+                                               .connect     = net_connect,
+                                               .say         = net_say,
+                                               .order       = net_order,
+                                               .settle_here = net_settle_here,
                                                .settle_begin = net_settle_begin,
                                                .is_gone      = net_is_gone};

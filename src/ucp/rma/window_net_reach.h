@@ -7,12 +7,8 @@
 #ifndef RI_WINDOW_NET_REACH_H
 #define RI_WINDOW_NET_REACH_H
 
-#include "window_net_message.h"
+#include "../core/window_ops.h"
 
 extern const ri_window_net_ops_t ri_window_net_ops;
-
-/** An answer: wire input. The lock of the worker (window_net.h) is held. */
-void ri_window_net_answered(const ri_window_net_head_t *head, const void *data,
-                            size_t length);
 
 #endif

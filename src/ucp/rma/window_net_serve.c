@@ -224,8 +224,7 @@ void ri_window_net_asked(ucp_ep_h reply_ep, const ri_window_net_head_t *head,
 {
     if (head->kind == RI_WINDOW_NET_ASK) {
         net_asked_operation(reply_ep, head, data, length);
-    } else if ((head->kind == RI_WINDOW_NET_ORDER) ||
-               (head->kind == RI_WINDOW_NET_SAY)) {
+    } else if ((head->kind == RI_WINDOW_NET_ORDER) || (head->kind == RI_WINDOW_NET_SAY)) {
         net_asked_order(reply_ep, head, data, length);
     }
 }

@@ -122,14 +122,14 @@ protected:
 
     ri_window_fate_t put(size_t offset, const std::string &data)
     {
-        return ops()->reach->put(m_reach, m_state->region, m_state->memory + offset, data.data(),
-                          data.size());
+        return ops()->reach->put(m_reach, m_state->region, m_state->memory + offset,
+                                 data.data(), data.size());
     }
 
     ri_window_fate_t get(size_t offset, std::string *data)
     {
-        return ops()->reach->get(m_reach, m_state->region, m_state->memory + offset, &(*data)[0],
-                          data->size());
+        return ops()->reach->get(m_reach, m_state->region, m_state->memory + offset,
+                                 &(*data)[0], data->size());
     }
 
     ri_window_fate_t ask(unsigned kind, size_t offset, size_t length, char byte,
@@ -143,7 +143,7 @@ protected:
         head.region      = m_state->region;
         head.address     = m_state->memory + offset;
         return ops()->reach->ask(m_reach, &head, &byte,
-                          (result != nullptr) ? &(*result)[0] : nullptr, 2);
+                                 (result != nullptr) ? &(*result)[0] : nullptr, 2);
     }
 
     bool is_done(unsigned kind, size_t offset, size_t length, char byte,
@@ -310,7 +310,8 @@ TEST_F(test_window_memory, lists)
     ri_segment_t remote[3] = {
             {m_state->memory, 1}, {m_state->memory + 10, 5}, {m_state->memory + 20, 4}};
 
-    EXPECT_EQ(RI_WINDOW_OPS_DONE, ops()->reach->copy(m_reach, 1, local, 2, remote, 3, 10));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE,
+              ops()->reach->copy(m_reach, 1, local, 2, remote, 3, 10));
     EXPECT_EQ(std::string("0\0", 2), there(0, 2));
     EXPECT_EQ(std::string("12345\0", 6), there(10, 6));
     EXPECT_EQ(std::string("6789\0", 5), there(20, 5));

@@ -28,7 +28,10 @@ protected:
 
     ri_window_fate_t settle() { return m_ops->reach.settle(m_reach); }
 
-    void make_gone() { m_ucx.error.cb(m_ucx.error.arg, nullptr, UCS_ERR_CONNECTION_RESET); }
+    void make_gone()
+    {
+        m_ucx.error.cb(m_ucx.error.arg, nullptr, UCS_ERR_CONNECTION_RESET);
+    }
 };
 
 TEST_F(test_window_net, there_is_no_worker_without_a_window)
@@ -139,7 +142,8 @@ TEST_F(test_window_net, long_operation)
     for (int busy : {0, 1, 2}) {
         m_applied.clear();
         m_busy = busy;
-        EXPECT_EQ(RI_WINDOW_OPS_DONE, ask(add(4, data.size()), data.data(), result.data()));
+        EXPECT_EQ(RI_WINDOW_OPS_DONE,
+                  ask(add(4, data.size()), data.data(), result.data()));
         EXPECT_EQ(data.size() / RI_MAILBOX_DATA, m_applied.size());
         EXPECT_EQ(std::vector<uint8_t>(data.size(), uint8_t(3 * busy)), result);
     }
@@ -268,8 +272,8 @@ TEST_F(test_window_net, ucx_fails)
 TEST_F(test_window_net, gone)
 {
     ri_window_order_t order = {};
-    uint8_t data[8] = {}, result[8];
-    int calls       = 100;
+    uint8_t data[8]         = {}, result[8];
+    int calls               = 100;
 
     ASSERT_NE(nullptr, connect());
     EXPECT_FALSE(m_ops->is_gone(m_reach, 1));
@@ -357,8 +361,8 @@ TEST_F(test_window_net, answers_are_wire_input)
     /* Longer than what was asked for */
     ASSERT_EQ(RI_WINDOW_OPS_DONE, settle());
     m_ops->reach.disconnect(m_reach);
-    ASSERT_NE(nullptr, m_reach = m_ops->connect(m_told.data(), m_told.size(),
-                                                (uint64_t *)result));
+    ASSERT_NE(nullptr,
+              m_reach = m_ops->connect(m_told.data(), m_told.size(), (uint64_t *)result));
 }
 
 TEST_F(test_window_net, longer_answer)
@@ -396,7 +400,6 @@ TEST_F(test_window_net, requests_are_wire_input)
     while (!m_ucx.sent.empty()) {
         m_ucx.deliver();
     }
-    m_ucx.is_at_end = true;
 }
 
 TEST_F(test_window_net, random_requests)

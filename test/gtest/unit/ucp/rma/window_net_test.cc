@@ -55,9 +55,11 @@ void fill(ri_stock_t *stock)
     stock->worker_set_am_recv_handler = [](ucp_worker_h,
                                            const ucp_am_handler_param_t *param) {
         EXPECT_EQ(RI_WINDOW_NET_AM_ID, (int)param->id);
+        ucx->handler = param->cb;
         return UCS_OK;
     };
-    stock->worker_get_address = [](ucp_worker_h, ucp_address_t **address, size_t *length) {
+    stock->worker_get_address = [](ucp_worker_h, ucp_address_t **address,
+                                   size_t *length) {
         *address = (ucp_address_t *)"address";
         *length  = 7;
         return UCS_OK;
@@ -117,7 +119,7 @@ void fill(ri_stock_t *stock)
         return UCS_OK;
     };
     stock->rkey_destroy = [](ucp_rkey_h key) { ended(ucx->num_keys, key); };
-    stock->put_nbx = [](ucp_ep_h, const void *data, size_t length, uint64_t address,
+    stock->put_nbx      = [](ucp_ep_h, const void *data, size_t length, uint64_t address,
                         ucp_rkey_h, const ucp_request_param_t *param) {
         return later(param, [=] { memcpy((void *)address, data, length); });
     };
@@ -128,7 +130,7 @@ void fill(ri_stock_t *stock)
     stock->ep_flush_nbx = [](ucp_ep_h, const ucp_request_param_t *param) {
         return later(param, [] {});
     };
-    stock->request_free = [](void *request) { ended(ucx->num_requests, request); };
+    stock->request_free      = [](void *request) { ended(ucx->num_requests, request); };
     stock->ucs_status_string = [](ucs_status_t) { return "a status"; };
 }
 
@@ -158,8 +160,7 @@ void net_ucx::deliver(const net_message &message, bool can_reply)
         param.recv_attr = UCP_AM_RECV_ATTR_FIELD_REPLY_EP;
         param.reply_ep  = reinterpret_cast<ucp_ep_h>(1);
     }
-    EXPECT_EQ(UCS_OK, ri_window_net_message(
-                              nullptr, message.header.data(), message.header.size(),
+    EXPECT_EQ(UCS_OK, handler(nullptr, message.header.data(), message.header.size(),
                               const_cast<uint8_t *>(message.data.data()),
                               message.data.size(), &param));
 }

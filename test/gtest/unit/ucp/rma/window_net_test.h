@@ -46,13 +46,13 @@ public:
 
     std::deque<net_message> sent;
     std::deque<net_move> moves;
-    bool delivers  = true; /* in progress */
-    bool finishes  = true;
-    bool is_at_end = false; /* calls of progress do nothing; waits would not end */
+    bool delivers = true; /* in progress */
+    bool finishes = true;
     int num_eps = 0, num_closed = 0, num_keys = 0, num_mapped = 0, num_requests = 0;
     int num_contexts   = 0;
     ucs_status_t fails = UCS_OK; /* of what is started next */
     ucp_err_handler_t error;     /* of the latest endpoint */
+    ucp_am_recv_callback_t handler;
 
 private:
     setting<ri_stock_t> m_stock;

@@ -1,0 +1,88 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A reach through the network, and what is asked for by it. What is asked for is numbered, and the number
+ * stands in the answer.
+ *
+ * Functions without "lock" in their contract take the lock of the worker (window_net.h) where they need
+ * it.
+ */
+#ifndef RI_WINDOW_NET_ASK_H
+#define RI_WINDOW_NET_ASK_H
+
+#include "window_net.h"
+#include "window_net_message.h"
+
+/* What a process tells of its memory; behind it the address of its worker, and the remote key. */
+typedef struct ri_window_net_told {
+    uint64_t uid;
+    uint64_t region;
+    uint64_t base;
+    uint32_t address_length;
+    uint32_t key_length; /* 0: there is no memory, or it comes and goes */
+} ri_window_net_told_t;
+
+/* A way to memory of a window that another process has. */
+typedef struct ri_window_net_reach {
+    ri_window_net_peer_t *peer;
+    uint64_t region;
+    ucp_rkey_h key;              /* NULL: not unpacked, or there is none */
+    _Atomic(unsigned) num_moves; /* puts and gets that UCX has not ended */
+    _Atomic(unsigned) num_flushes;
+    _Atomic(unsigned) num_asked; /* that are not answered */
+    _Atomic(int) is_dirty;       /* something was put since the last flush began */
+    _Atomic(int) lost;           /* ri_window_fate_t of what was POSTED and has failed */
+    ucs_list_link_t asked;
+    const uint8_t *packed_key; /* within what is told */
+    ri_window_net_told_t told; /* what the process has told, with what is behind it */
+} ri_window_net_reach_t;
+
+/* Operations under way by one reach, until some have ended. */
+#define RI_WINDOW_NET_DEPTH 512
+
+/* How a thread waits for an answer: wait() is called until it is there, and ends the wait with anything
+ * but 0. */
+typedef struct ri_window_net_patience {
+    int (*wait)(void *arg);
+    void *arg;
+} ri_window_net_patience_t;
+
+/** Connect, if that was not done. The lock is held. @return The endpoint, or NULL. */
+ucp_ep_h ri_window_net_open(ri_window_net_reach_t *reach);
+
+/** What a process does while it waits: @a arg is a number of looks, an unsigned. @return 0. */
+int ri_window_net_pause(void *arg);
+
+/** Wait until less than @a most are left of what is counted, or the peer is gone. */
+void ri_window_net_wait(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
+                        unsigned most);
+
+/** What was POSTED has failed. */
+void ri_window_net_lose(ri_window_net_reach_t *reach, ri_window_fate_t fate);
+
+/** @return How what was POSTED has ended: a failure is told once. */
+ri_window_fate_t ri_window_net_lost(ri_window_net_reach_t *reach);
+
+/** @return How an operation has failed. */
+ri_window_fate_t ri_window_net_gone(const ri_window_net_reach_t *reach);
+
+/** Ask and do not wait. What is got for @a result counts as a move. @return POSTED, FAILED or GONE. */
+ri_window_fate_t ri_window_net_post(ri_window_net_reach_t *reach,
+                                    ri_window_net_head_t *head, const void *data,
+                                    size_t length, void *result);
+
+/** Ask and wait for the answer, with a result of at most @a length bytes. @return How it has ended. */
+ri_window_fate_t ri_window_net_request(ri_window_net_reach_t *reach,
+                                       ri_window_net_head_t *head, const void *data,
+                                       size_t data_length, void *result, size_t length,
+                                       const ri_window_net_patience_t *patience);
+
+/** An answer: wire input. The lock is held. */
+void ri_window_net_answered(const ri_window_net_head_t *head, const void *data,
+                            size_t length);
+
+/** Forget what was asked for and is not answered. The lock is held. */
+void ri_window_net_forget(ri_window_net_reach_t *reach);
+
+#endif
