@@ -191,6 +191,11 @@ ucp_ep_h ri_window_net_ep(ri_window_net_peer_t *peer)
     }
     if (peer->ep == NULL) {
         status = ri_stock.ep_create(net.worker, &params, &peer->ep);
+        if (status == UCS_ERR_UNREACHABLE) {
+            /* Between containers of a host there may be transports only that do not tell of a failure */
+            params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
+            status          = ri_stock.ep_create(net.worker, &params, &peer->ep);
+        }
         if (status != UCS_OK) {
             peer->ep = NULL;
             ri_error("no way to a process of a window on another host: %s",
