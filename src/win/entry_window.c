@@ -209,6 +209,19 @@ static int entry_get_group(const ri_window_t *window, MPI_Group *group)
     return ri_window_end(window, PMPI_Group_excl(window->group, 0, NULL, group));
 }
 
+/* The info of the MPI's window, and whether atomic operations and locks may need progress of a target. */
+static int entry_get_info(const ri_window_t *window, MPI_Info *info)
+{
+    int error = ri_real()->Win_get_info(window->handle, info);
+
+    return (error == MPI_SUCCESS) ?
+                   PMPI_Info_set(*info, "ucxri_target_progress",
+                                 (window->shown != NULL) ? "true" : "false") :
+                   error;
+}
+
+RI_ENTRY(Win_get_info, (MPI_Win win, MPI_Info *info), (win, info),
+         entry_get_info(window, info))
 RI_ENTRY(Win_get_group, (MPI_Win win, MPI_Group *group), (win, group),
          entry_get_group(window, group))
 

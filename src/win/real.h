@@ -14,14 +14,14 @@
 #define RI_REAL_COMMON(_f) \
     _f(Win_create) _f(Win_create_dynamic) _f(Win_attach) _f(Win_detach) _f( \
             Win_allocate) _f(Win_allocate_shared) _f(Win_shared_query) _f(Win_free) \
-            _f(Win_get_attr) _f(Win_get_group) _f(Put) _f(Get) _f(Rput) _f(Rget) _f( \
-                    Accumulate) _f(Get_accumulate) _f(Raccumulate) _f(Rget_accumulate) \
-                    _f(Fetch_and_op) _f(Compare_and_swap) _f(Win_fence) _f(Win_post) \
-                            _f(Win_start) _f(Win_complete) _f(Win_wait) _f(Win_test) _f( \
-                                    Win_lock) _f(Win_unlock) _f(Win_lock_all) \
-                                    _f(Win_unlock_all) _f(Win_flush) _f(Win_flush_all) \
-                                            _f(Win_flush_local) _f(Win_flush_local_all) \
-                                                    _f(Win_sync)
+            _f(Win_get_attr) _f(Win_get_info) _f(Win_get_group) _f(Put) _f(Get) _f( \
+                    Rput) _f(Rget) _f(Accumulate) _f(Get_accumulate) _f(Raccumulate) \
+                    _f(Rget_accumulate) _f(Fetch_and_op) _f(Compare_and_swap) _f( \
+                            Win_fence) _f(Win_post) _f(Win_start) _f(Win_complete) \
+                            _f(Win_wait) _f(Win_test) _f(Win_lock) _f(Win_unlock) \
+                                    _f(Win_lock_all) _f(Win_unlock_all) _f(Win_flush) \
+                                            _f(Win_flush_all) _f(Win_flush_local) \
+                                                    _f(Win_flush_local_all) _f(Win_sync)
 
 /* Those with large counts, of MPI 4. */
 #if MPI_VERSION >= 4

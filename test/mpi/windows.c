@@ -16,11 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static long rounds      = 20;
-static long has_errors  = 1;
-static long kind        = 0;
-static long kill_how    = 0;
-static long has_threads = 0;
+static long rounds       = 20;
+static long has_errors   = 1;
+static long kind         = 0;
+static long needs_target = -1;
+static long kill_how     = 0;
+static long has_threads  = 0;
 
 void win_allocate(MPI_Comm comm, MPI_Aint size, int disp_unit, win_kind_t kind,
                   MPI_Info info, void *memory_p, MPI_Win *win)
@@ -74,6 +75,25 @@ void win_free(win_t *win)
     win_end(&win->win, win->kind, win->memory);
 }
 
+/* Whether locks and atomics may need progress of a target. */
+static void check_info(void)
+{
+    win_t win     = win_make(MPI_COMM_WORLD, 64, 1, (win_kind_t)kind, 1);
+    char value[8] = "";
+    MPI_Info info;
+    int flag;
+
+    mt_stage("info");
+    MPI_Win_get_info(win.win, &info);
+    MPI_Info_get(info, "ucxri_target_progress", sizeof(value) - 1, value, &flag);
+    MPI_Info_free(&info);
+    if (!flag || strcmp(value, needs_target ? "true" : "false")) {
+        mt_fail("ucxri_target_progress is '%s'", value);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    win_free(&win);
+}
+
 int main(int argc, char **argv)
 {
     mt_opt_t opts[] = {
@@ -82,6 +102,8 @@ int main(int argc, char **argv)
             {"kind", &kind,
              "0: by MPI_Win_allocate, 1: MPI_Win_allocate_shared, 2: MPI_Win_create"},
             {"threads", &has_threads, "1: only several threads, each with windows"},
+            {"target", &needs_target,
+             "what the info of a window says of progress of a target; -1: not asked"},
             {"kill", &kill_how,
              "1 to 5: only kill a rank for which others wait, in that way"},
     };
@@ -94,6 +116,9 @@ int main(int argc, char **argv)
     }
     if (kill_how != 0) {
         check_killed((win_kind_t)kind, kill_how);
+    }
+    if (needs_target >= 0) {
+        check_info();
     }
     check_asked((win_kind_t)kind);
     check_fence((win_kind_t)kind, rounds, mt_key(mt_seed, 1, 0, 0));
