@@ -6,6 +6,7 @@
  */
 
 #include "unit/common/control_test.h"
+#include "unit/fakes/fake_malloc.h"
 #include "unit/common/rng.h"
 
 #include <vector>
@@ -74,6 +75,13 @@ protected:
 
     char m_any;
 };
+
+TEST_F(test_rma, no_memory)
+{
+    fake::malloc_fails_after = 0;
+    EXPECT_EQ(nullptr, ri_rma_op_new(worker()));
+    EXPECT_EQ(-1, fake::malloc_fails_after);
+}
 
 TEST_F(test_rma, get_that_ends_at_once_changes_nothing)
 {
