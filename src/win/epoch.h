@@ -78,7 +78,7 @@ int ri_epoch_unlock_all(ri_window_t *window);
  * if the rank is not locked. */
 int ri_epoch_flush(ri_window_t *window, int rank);
 
-/** Flush the rank here: all buffers of the program are free again, as they always are. @return As
+/** Flush the rank here: all buffers of the program are free again. @return As
  * ri_epoch_flush(). */
 int ri_epoch_flush_local(ri_window_t *window, int rank);
 

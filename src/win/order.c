@@ -94,7 +94,8 @@ int ri_order_unlock(ri_window_t *window, const ri_window_part_t *part,
         ri_stripes_unlock(part->control, stripes);
         return MPI_SUCCESS;
     }
-    error = ri_remote_error(part->ops->settle(part->reach));
+    /* Not what another thread has asked for: that may wait for these locks */
+    error = ri_remote_error(part->net->settle_moves(part->reach));
     part->net->order(part->reach, &order, NULL, NULL);
     return error;
 }

@@ -66,6 +66,7 @@ static struct {
     char job[512];
     uint32_t number;  /* of the job, the same on all hosts */
     int is_named;     /* and of no other job */
+    int is_told;      /* the address of this process says that it takes windows */
     const char *why;  /* this rank is not present; NULL: it is */
     int ranks;        /* of MPI_COMM_WORLD */
     uint8_t *is_here; /* of each rank of MPI_COMM_WORLD: it is present */
@@ -336,6 +337,7 @@ static void present_tell(void)
 
     if ((tell != NULL) && ri_setting_takes_hosts()) {
         tell(present.number, (uint32_t)present.rank);
+        present.is_told = 1;
     }
 }
 
@@ -418,6 +420,11 @@ static const char *present_see(void)
     }
     why = present_note(here, count);
     free(here);
+    if ((why != NULL) && present.is_told) {
+        /* Ranks of other hosts count on this one; addresses tell the jobs apart */
+        memset(present.is_here, 0, (size_t)present.ranks);
+        why = NULL;
+    }
     return why;
 }
 

@@ -124,11 +124,14 @@ static int remote_copy_packed(ri_window_t *window, const ri_window_part_t *part,
 }
 
 /* @return Whether to get the gaps, too, takes less time than to leave them out. */
-static int remote_has_short_gaps(const ri_typed_t *typed, int is_net)
+static int remote_gets_gaps(const ri_window_t *window, int rank, const ri_typed_t *typed)
 {
     size_t span = ri_walk_span(typed);
 
-    if (is_net && (span > REMOTE_NET_GAPS * ri_typed_size(typed))) {
+    /* Gaps of a dynamic window may be no memory, and another call may be told of that */
+    if ((window->parts[rank].net != NULL) &&
+        ((window->flavor == MPI_WIN_FLAVOR_DYNAMIC) ||
+         (span > REMOTE_NET_GAPS * ri_typed_size(typed)))) {
         return 0;
     }
     return !typed->type->is_contiguous && (span <= REMOTE_SPAN) &&
@@ -276,7 +279,7 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
     if (size == 0) {
         return MPI_SUCCESS;
     }
-    if (remote_has_short_gaps(from, window->parts[rank].net != NULL) &&
+    if (remote_gets_gaps(window, rank, from) &&
         (remote_get_image(&window->parts[rank], from, to, 1) == MPI_SUCCESS)) {
         return MPI_SUCCESS;
     }

@@ -194,6 +194,9 @@ typedef struct ri_window_net_ops {
     /** Wait until this process may change what it puts, and has what it gets. */
     ri_window_fate_t (*settle_here)(void *reach);
 
+    /** Wait until all that was put is there, and not for what was asked for. */
+    ri_window_fate_t (*settle_moves)(void *reach);
+
     /** Begin what settle() waits for. */
     void (*settle_begin)(void *reach);
 

@@ -99,7 +99,9 @@ static ucs_status_t ep_create(ri_worker_t *worker, const ucp_ep_params_t *params
     if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) &&
         (address_status == UCS_OK)) {
         ri_local_learn(conn, ri_wire_address_process(params->address));
-        ri_window_ranks_note(ri_wire_address_windows(params->address), remote.rank);
+        if (worker->context->features & UCP_FEATURE_TAG) {
+            ri_window_ranks_note(ri_wire_address_windows(params->address), remote.rank);
+        }
     }
     conn->err_cb  = err_cb;
     conn->err_arg = (params->field_mask & UCP_EP_PARAM_FIELD_USER_DATA) ?

@@ -108,15 +108,18 @@ static ucs_status_t worker_address_wrap(ri_worker_t *worker, ucp_address_t **add
                                         size_t *length_p)
 {
     ri_wire_address_t *wrapped = malloc(sizeof(*wrapped) + *length_p);
-    ri_wire_windows_t windows;
+    ri_wire_windows_t windows  = {};
 
     if (wrapped != NULL) {
         ri_wire_address_pack(wrapped,
                              &(ri_wire_worker_t){.uid   = worker->uid,
                                                  .am_id = worker->am_id,
                                                  .rank = ri_wire_rank(ri_rank_number())});
-        wrapped->process     = worker->process;
-        windows              = ri_window_ranks_use();
+        wrapped->process = worker->process;
+        /* Only the worker for messages is known to all ranks, or to none */
+        if (worker->context->features & UCP_FEATURE_TAG) {
+            windows = ri_window_ranks_use();
+        }
         wrapped->window_job  = windows.job;
         wrapped->window_rank = windows.rank;
         memcpy(wrapped + 1, *address_p, *length_p);

@@ -10,7 +10,6 @@
  * word that this process has written to it.
  */
 #include "window_net.h"
-#include "window_net_message.h"
 #include "../core/stock_config.h"
 #include "../../ucs/log.h"
 #include "../../ucs/process.h"
@@ -129,23 +128,37 @@ ucp_context_h ri_window_net_context(void)
     return net.context;
 }
 
-void ri_window_net_address(uint64_t *uid_p, const void **address_p, size_t *length_p)
+uint64_t ri_window_net_uid(void)
 {
-    *uid_p     = net.uid;
+    return net.uid;
+}
+
+void ri_window_net_address(const void **address_p, size_t *length_p)
+{
     *address_p = net.address;
     *length_p  = net.length;
 }
 
-ri_window_net_peer_t *ri_window_net_get_peer(uint64_t uid, const void *address,
-                                             size_t length)
+ri_window_net_peer_t *ri_window_net_find_peer(uint64_t uid)
 {
     ri_window_net_peer_t *peer;
 
     ucs_list_for_each(peer, &net.peers, list) {
         if (peer->uid == uid) {
-            ++peer->users;
             return peer;
         }
+    }
+    return NULL;
+}
+
+ri_window_net_peer_t *ri_window_net_get_peer(uint64_t uid, const void *address,
+                                             size_t length)
+{
+    ri_window_net_peer_t *peer = ri_window_net_find_peer(uid);
+
+    if (peer != NULL) {
+        ++peer->users;
+        return peer;
     }
     peer = calloc(1, sizeof(*peer) + length);
     if (peer != NULL) {

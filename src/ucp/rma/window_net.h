@@ -19,6 +19,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+/* The one active message of the worker (window_net_message.h). */
+#define RI_WINDOW_NET_AM_ID 0
+
 /* Another process. */
 typedef struct ri_window_net_peer {
     ucs_list_link_t list;
@@ -57,7 +60,13 @@ void ri_window_net_unlock(void);
 ucp_context_h ri_window_net_context(void);
 
 /** The address of the worker, which is the worker's. The lock is held, and the worker is there. */
-void ri_window_net_address(uint64_t *uid_p, const void **address_p, size_t *length_p);
+void ri_window_net_address(const void **address_p, size_t *length_p);
+
+/** @return The number of the worker. The lock is held, and the worker is there. */
+uint64_t ri_window_net_uid(void);
+
+/** @return The peer with a number, which is wire input, or NULL. The lock is held. */
+ri_window_net_peer_t *ri_window_net_find_peer(uint64_t uid);
 
 /** One more user of a peer. The lock is held, and the worker is there. @return NULL: there is no
  * memory. */

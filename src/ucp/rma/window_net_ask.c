@@ -17,6 +17,9 @@
 /* Looks at what is waited for, until the processor is given away for once. */
 #define ASK_LOOKS 64
 
+/* Looks at what a peer that is gone has left: UCX ends its operations a little later. */
+#define ASK_LAST_LOOKS 10000
+
 /* Ids: bits of the index, and in all. */
 #define ASK_ID_INDEX 20
 #define ASK_ID_BITS  32
@@ -28,7 +31,9 @@ typedef struct ask {
     uint32_t id;
     void *result;             /* NULL: none is wanted */
     size_t length;            /* of the result */
-    int is_waited;            /* by a thread, which has it on its stack */
+    int is_waited;            /* by a thread, which frees it */
+    int is_undone;            /* the wait was given up */
+    ri_window_order_t undo;   /* what is done then (ri_window_net_undo()) */
     _Atomic(unsigned) *count; /* in which it is counted */
     _Atomic(int) answer; /* of one that is waited for: ASK_OPEN, or how it has ended */
 } ask_t;
@@ -61,9 +66,12 @@ void ri_window_net_wait(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
 {
     unsigned looks = 0;
 
+    unsigned last = 0;
+
     while ((atomic_load_explicit(count, memory_order_acquire) >= most) &&
-           !atomic_load(&reach->peer->is_gone)) {
+           (last < ASK_LAST_LOOKS)) {
         ri_window_net_pause(&looks);
+        last += (unsigned)atomic_load(&reach->peer->is_gone);
     }
 }
 
@@ -137,7 +145,7 @@ static int ask_send(ask_t *asked, ri_window_net_head_t *head, const void *data,
 
 ri_window_fate_t ri_window_net_post(ri_window_net_reach_t *reach,
                                     ri_window_net_head_t *head, const void *data,
-                                    size_t length, void *result)
+                                    size_t length, void *result, _Atomic(unsigned) *count)
 {
     ask_t *asked = calloc(1, sizeof(*asked));
     int is_sent;
@@ -146,7 +154,7 @@ ri_window_fate_t ri_window_net_post(ri_window_net_reach_t *reach,
         return RI_WINDOW_OPS_FAILED;
     }
     asked->reach  = reach;
-    asked->count  = (result == NULL) ? &reach->num_asked : &reach->num_moves;
+    asked->count  = count;
     asked->result = result;
     asked->length = head->head.length;
     ri_window_net_wait(reach, asked->count, RI_WINDOW_NET_DEPTH);
@@ -159,64 +167,119 @@ ri_window_fate_t ri_window_net_post(ri_window_net_reach_t *reach,
     return is_sent ? RI_WINDOW_OPS_POSTED : ri_window_net_gone(reach);
 }
 
+/* What is to be done if the wait is given up, and what was asked for is done after all. */
+static ri_window_order_t ask_undo(const ri_window_net_head_t *head, const void *data)
+{
+    ri_window_order_t order = {.kind = RI_WINDOW_ORDER_KINDS};
+
+    if (head->kind == RI_WINDOW_NET_ORDER) {
+        memcpy(&order, data, sizeof(order));
+        order = ri_window_net_undo(&order);
+    }
+    return order;
+}
+
+/* Under the lock: what was asked for is not waited for any more. */
+static void ask_give_up(ask_t *asked)
+{
+    asked->is_waited = 0;
+    asked->is_undone = 1;
+    asked->result    = NULL;
+}
+
 ri_window_fate_t ri_window_net_request(ri_window_net_reach_t *reach,
                                        ri_window_net_head_t *head, const void *data,
                                        size_t data_length, void *result, size_t length,
                                        const ri_window_net_patience_t *patience)
 {
-    ask_t asked = {.reach     = reach,
-                   .result    = result,
-                   .length    = length,
-                   .is_waited = 1,
-                   .count     = &reach->num_asked,
-                   .answer    = ASK_OPEN};
+    ask_t *asked          = calloc(1, sizeof(*asked));
+    ri_window_fate_t fate = RI_WINDOW_OPS_GONE;
     int is_sent;
 
+    if (asked == NULL) {
+        return RI_WINDOW_OPS_FAILED;
+    }
+    *asked = (ask_t){.reach     = reach,
+                     .result    = result,
+                     .length    = length,
+                     .is_waited = 1,
+                     .undo      = ask_undo(head, data),
+                     .count     = &reach->num_asked,
+                     .answer    = ASK_OPEN};
     ri_window_net_lock();
-    is_sent = ask_send(&asked, head, data, data_length);
+    is_sent = ask_send(asked, head, data, data_length);
     ri_window_net_unlock();
     if (!is_sent) {
+        free(asked);
         return ri_window_net_gone(reach);
     }
-    while ((atomic_load_explicit(&asked.answer, memory_order_acquire) == ASK_OPEN) &&
+    while ((atomic_load_explicit(&asked->answer, memory_order_acquire) == ASK_OPEN) &&
            !atomic_load(&reach->peer->is_gone) && (patience->wait(patience->arg) == 0)) {}
     ri_window_net_lock();
-    if (atomic_load(&asked.answer) == ASK_OPEN) {
-        ask_forget(&asked);
-        atomic_store(&asked.answer, RI_WINDOW_OPS_GONE);
+    if (atomic_load(&asked->answer) == ASK_OPEN) {
+        ask_give_up(asked);
+    } else {
+        fate = (ri_window_fate_t)atomic_load(&asked->answer);
+        free(asked);
     }
     ri_window_net_unlock();
-    return (ri_window_fate_t)atomic_load(&asked.answer);
+    return fate;
 }
 
-void ri_window_net_answered(const ri_window_net_head_t *head, const void *data,
+/* Under the lock: give back what was taken after all. */
+static void ask_take_back(const ask_t *asked)
+{
+    const ri_window_net_head_t said = {.kind        = RI_WINDOW_NET_SAY,
+                                       .head.region = asked->reach->region};
+    ucp_ep_h ep                     = ri_window_net_open(asked->reach);
+
+    if ((asked->undo.kind != RI_WINDOW_ORDER_KINDS) && (ep != NULL)) {
+        ri_window_net_send(ep, &said, &asked->undo, sizeof(asked->undo));
+    }
+}
+
+/* Under the lock: what an answer says of what was asked for. */
+static ri_window_fate_t ask_look(const ask_t *asked, const ri_window_net_head_t *head,
+                                 const void *data, size_t length)
+{
+    if (atomic_load(&asked->reach->peer->is_gone)) {
+        return RI_WINDOW_OPS_GONE; /* and nobody waits for the result */
+    }
+    if (head->result < 0) {
+        return RI_WINDOW_OPS_BAD;
+    }
+    if (asked->result != NULL) {
+        if (length > asked->length) {
+            return RI_WINDOW_OPS_FAILED;
+        }
+        memcpy(asked->result, data, length);
+    }
+    return RI_WINDOW_OPS_DONE;
+}
+
+void ri_window_net_answered(const ri_window_net_peer_t *peer,
+                            const ri_window_net_head_t *head, const void *data,
                             size_t length)
 {
     ask_t *asked = ri_id_get(&ask_ids, head->id);
     ri_window_fate_t fate;
 
-    if (asked == NULL) {
+    if ((asked == NULL) || (asked->reach->peer != peer)) {
         return;
     }
-    fate = (head->result < 0) ? RI_WINDOW_OPS_BAD : RI_WINDOW_OPS_DONE;
-    if ((asked->result != NULL) && (fate == RI_WINDOW_OPS_DONE)) {
-        if (length > asked->length) {
-            fate = RI_WINDOW_OPS_FAILED;
-        } else {
-            memcpy(asked->result, data, length);
-        }
-    }
-    if (!asked->is_waited && (fate != RI_WINDOW_OPS_DONE)) {
-        ri_window_net_lose(asked->reach, fate);
-    }
+    fate = ask_look(asked, head, data, length);
     ask_forget(asked);
     if (asked->is_waited) {
         atomic_store_explicit(&asked->answer, (int)fate, memory_order_release);
-    } else {
-        free(asked);
+        return;
     }
+    if (asked->is_undone && (fate == RI_WINDOW_OPS_DONE)) {
+        ask_take_back(asked);
+    } else if (!asked->is_undone && (fate != RI_WINDOW_OPS_DONE)) {
+        ri_window_net_lose(asked->reach, fate);
+    }
+    free(asked);
 }
-
 
 void ri_window_net_forget(ri_window_net_reach_t *reach)
 {

@@ -54,7 +54,8 @@ ucp_ep_h ri_window_net_open(ri_window_net_reach_t *reach);
 /** What a process does while it waits: @a arg is a number of looks, an unsigned. @return 0. */
 int ri_window_net_pause(void *arg);
 
-/** Wait until less than @a most are left of what is counted, or the peer is gone. */
+/** Wait until less than @a most are left of what is counted. If the peer is gone, it is waited for a short
+ * time, in which UCX ends what it has. */
 void ri_window_net_wait(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
                         unsigned most);
 
@@ -67,19 +68,24 @@ ri_window_fate_t ri_window_net_lost(ri_window_net_reach_t *reach);
 /** @return How an operation has failed. */
 ri_window_fate_t ri_window_net_gone(const ri_window_net_reach_t *reach);
 
-/** Ask and do not wait. What is got for @a result counts as a move. @return POSTED, FAILED or GONE. */
+/** Ask and do not wait. It is counted in @a count of the reach until it is answered, and the result, of
+ * head->head.length bytes, is written to @a result then, unless that is NULL. @return POSTED, FAILED or
+ * GONE. */
 ri_window_fate_t ri_window_net_post(ri_window_net_reach_t *reach,
                                     ri_window_net_head_t *head, const void *data,
-                                    size_t length, void *result);
+                                    size_t length, void *result,
+                                    _Atomic(unsigned) *count);
 
-/** Ask and wait for the answer, with a result of at most @a length bytes. @return How it has ended. */
+/** Ask and wait for the answer, with a result of at most @a length bytes. An order to take something that
+ * is given up is undone when it is carried out. @return How it has ended. */
 ri_window_fate_t ri_window_net_request(ri_window_net_reach_t *reach,
                                        ri_window_net_head_t *head, const void *data,
                                        size_t data_length, void *result, size_t length,
                                        const ri_window_net_patience_t *patience);
 
-/** An answer: wire input. The lock is held. */
-void ri_window_net_answered(const ri_window_net_head_t *head, const void *data,
+/** An answer of a peer: wire input. The lock is held. */
+void ri_window_net_answered(const ri_window_net_peer_t *peer,
+                            const ri_window_net_head_t *head, const void *data,
                             size_t length);
 
 /** Forget what was asked for and is not answered. The lock is held. */

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "window_net_message.h"
+#include "window_net.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,18 +35,34 @@ ucs_status_t ri_window_net_send(ucp_ep_h ep, const ri_window_net_head_t *head,
     if (sent == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    sent->head = *head;
+    sent->head     = *head;
+    sent->head.uid = ri_window_net_uid();
     if (length > 0) {
         memcpy(sent->data, data, length);
     }
     param.user_data = sent;
-    if (head->kind != RI_WINDOW_NET_ANSWER) {
-        param.flags |= UCP_AM_SEND_FLAG_REPLY;
-    }
-    request = ri_stock.am_send_nbx(ep, RI_WINDOW_NET_AM_ID, &sent->head,
-                                   sizeof(sent->head), sent->data, length, &param);
+    request         = ri_stock.am_send_nbx(ep, RI_WINDOW_NET_AM_ID, &sent->head,
+                                           sizeof(sent->head), sent->data, length, &param);
     if (!UCS_PTR_IS_PTR(request)) {
         free(sent);
     }
     return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_OK;
+}
+
+ri_window_order_t ri_window_net_undo(const ri_window_order_t *order)
+{
+    ri_window_order_t undo = *order;
+
+    switch (order->kind) {
+    case RI_WINDOW_ORDER_ENTER:
+    case RI_WINDOW_ORDER_JOIN:
+        undo.kind = RI_WINDOW_ORDER_LEAVE;
+        break;
+    case RI_WINDOW_ORDER_LOCK:
+        undo.kind = RI_WINDOW_ORDER_UNLOCK;
+        break;
+    default:
+        undo.kind = RI_WINDOW_ORDER_KINDS;
+    }
+    return undo;
 }

@@ -14,9 +14,6 @@
 
 #include <assert.h>
 
-/* The one active message of that worker. */
-#define RI_WINDOW_NET_AM_ID 0
-
 typedef enum ri_window_net_kind {
     RI_WINDOW_NET_ASK,    /* an operation, with its data: for apply() of the server */
     RI_WINDOW_NET_ORDER,  /* an order, as data: for order() of the server */
@@ -31,15 +28,21 @@ typedef struct ri_window_net_head {
     uint32_t id;    /* of what is asked, by the one that asks */
     int32_t result; /* of an answer: bytes of the result, or below 0: it was not done */
     uint32_t reserved;
+    uint64_t uid; /* of the worker that it comes from, which the answer goes to */
     ri_mailbox_head_t head; /* of an operation; of an order only its region */
 } ri_window_net_head_t;
 
-static_assert(sizeof(ri_window_net_head_t) == 40, "wire format");
+static_assert(sizeof(ri_window_net_head_t) == 48, "wire format");
 
 /* The most data of a message: operations on more than RI_MAILBOX_DATA bytes are done piece by piece. */
 #define RI_WINDOW_NET_DATA ((size_t)32768)
 
-/** Send a message. Header and data are copied. The lock of the worker is held. @return What UCX says. */
+/** @return The order that gives back what an order takes; its kind is RI_WINDOW_ORDER_KINDS if that takes
+ * nothing. */
+ri_window_order_t ri_window_net_undo(const ri_window_order_t *order);
+
+/** Send a message. Header, but for the uid, and data are copied. The lock of the worker is held. @return
+ * What UCX says. */
 ucs_status_t ri_window_net_send(ucp_ep_h ep, const ri_window_net_head_t *head,
                                 const void *data, size_t length);
 

@@ -76,7 +76,7 @@ static ri_window_fate_t net_move_asked(ri_window_net_reach_t *reach, int is_put,
         asked.head.data_length = (uint16_t)(is_put ? now : 0);
         asked.head.address     = address;
         fate = ri_window_net_post(reach, &asked, data, asked.head.data_length,
-                                  is_put ? NULL : data);
+                                  is_put ? NULL : data, &reach->num_moves);
         address += now;
         data += now;
     }
@@ -154,16 +154,17 @@ static int net_pays(void *reach, size_t length, unsigned calls)
 static ri_window_fate_t net_ask(void *arg, const ri_mailbox_head_t *head,
                                 const void *data, void *result, unsigned calls)
 {
+    ri_window_net_reach_t *reach      = arg;
     ri_window_net_head_t asked        = {.kind = RI_WINDOW_NET_ASK, .head = *head};
     unsigned looks                    = 0;
     ri_window_net_patience_t patience = {ri_window_net_pause, &looks};
 
     (void)calls;
-    asked.head.region = ((ri_window_net_reach_t *)arg)->region;
-    return (result == NULL) ?
-                   ri_window_net_post(arg, &asked, data, head->data_length, NULL) :
-                   ri_window_net_request(arg, &asked, data, head->data_length, result,
-                                         head->length, &patience);
+    asked.head.region = reach->region;
+    return (result == NULL) ? ri_window_net_post(arg, &asked, data, head->data_length,
+                                                 NULL, &reach->num_asked) :
+                              ri_window_net_request(arg, &asked, data, head->data_length,
+                                                    result, head->length, &patience);
 }
 
 static ri_window_fate_t net_order(void *arg, const ri_window_order_t *order,
@@ -174,10 +175,10 @@ static ri_window_fate_t net_order(void *arg, const ri_window_order_t *order,
     ri_window_net_head_t asked        = {.kind        = RI_WINDOW_NET_ORDER,
                                          .head.region = reach->region};
 
-    return (wait == NULL) ?
-                   ri_window_net_post(reach, &asked, order, sizeof(*order), NULL) :
-                   ri_window_net_request(reach, &asked, order, sizeof(*order), NULL, 0,
-                                         &patience);
+    return (wait == NULL) ? ri_window_net_post(reach, &asked, order, sizeof(*order), NULL,
+                                               &reach->num_asked) :
+                            ri_window_net_request(reach, &asked, order, sizeof(*order),
+                                                  NULL, 0, &patience);
 }
 
 static void net_flushed(void *request, ucs_status_t status, void *user_data)
@@ -217,11 +218,24 @@ static void net_settle_begin(void *arg)
     if (!atomic_load(&reach->is_dirty)) {
         return;
     }
-    ri_window_net_lock(); /* a thread that finds it clean sees the flush */
+    ri_window_net_lock();
+    /* A thread that finds it clean sees the flush, which is counted before */
+    atomic_fetch_add(&reach->num_flushes, 1);
     if (atomic_exchange(&reach->is_dirty, 0) && (ri_window_net_open(reach) != NULL)) {
         net_flush(reach, reach->peer->ep);
     }
+    atomic_fetch_sub(&reach->num_flushes, 1);
     ri_window_net_unlock();
+}
+
+static ri_window_fate_t net_settle_moves(void *arg)
+{
+    ri_window_net_reach_t *reach = arg;
+
+    net_settle_begin(reach);
+    ri_window_net_wait(reach, &reach->num_flushes, 1);
+    ri_window_net_wait(reach, &reach->num_moves, 1);
+    return ri_window_net_lost(reach);
 }
 
 static ri_window_fate_t net_settle(void *arg)
@@ -314,7 +328,8 @@ static uint8_t *net_tell(const ri_window_net_memory_t *memory, const void *key,
     size_t address_length;
     uint8_t *bytes;
 
-    ri_window_net_address(&told.uid, &address, &address_length);
+    told.uid = ri_window_net_uid();
+    ri_window_net_address(&address, &address_length);
     told.address_length = (uint32_t)address_length;
     *length_p           = sizeof(told) + address_length + key_length;
     bytes               = malloc(*length_p);
@@ -360,6 +375,7 @@ static ucs_status_t net_message(void *arg, const void *header, size_t header_len
                                 const ucp_am_recv_param_t *param)
 {
     ri_window_net_head_t head;
+    ri_window_net_peer_t *peer;
 
     (void)arg;
     if ((header_length != sizeof(head)) || (length > RI_WINDOW_NET_DATA) ||
@@ -367,10 +383,14 @@ static ucs_status_t net_message(void *arg, const void *header, size_t header_len
         return UCS_OK;
     }
     memcpy(&head, header, sizeof(head));
+    peer = ri_window_net_find_peer(head.uid);
+    if (peer == NULL) {
+        return UCS_OK;
+    }
     if (head.kind == RI_WINDOW_NET_ANSWER) {
-        ri_window_net_answered(&head, data, length);
-    } else if (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) {
-        ri_window_net_asked(param->reply_ep, &head, data, length);
+        ri_window_net_answered(peer, &head, data, length);
+    } else {
+        ri_window_net_asked(peer, &head, data, length);
     }
     return UCS_OK;
 }
@@ -495,4 +515,5 @@ const ri_window_net_ops_t ri_window_net_ops = {.reach       = {.most       = RI_
                                                .order       = net_order,
                                                .settle_here = net_settle_here,
                                                .settle_begin = net_settle_begin,
+                                               .settle_moves = net_settle_moves,
                                                .is_gone      = net_is_gone};

@@ -19,7 +19,7 @@
 /* Something that could not be done at once. */
 typedef struct net_waiting {
     ucs_list_link_t list;
-    ucp_ep_h reply_ep;
+    ri_window_net_peer_t *peer; /* who has asked */
     ri_window_net_head_t head;
     ri_window_order_t order;
     uint64_t state; /* of the order */
@@ -30,14 +30,18 @@ typedef struct net_waiting {
 static UCS_LIST_HEAD(net_operations);
 static UCS_LIST_HEAD(net_orders);
 
-static void net_answer(ucp_ep_h reply_ep, const ri_window_net_head_t *head, int result,
-                       const void *data)
+static void net_answer(ri_window_net_peer_t *peer, const ri_window_net_head_t *head,
+                       int result, const void *data)
 {
     ri_window_net_head_t answer = {
             .kind = RI_WINDOW_NET_ANSWER, .id = head->id, .result = result};
+    ucp_ep_h ep = NULL;
 
-    if (head->kind != RI_WINDOW_NET_SAY) {
-        ri_window_net_send(reply_ep, &answer, data, (result > 0) ? (size_t)result : 0);
+    if ((head->kind != RI_WINDOW_NET_SAY) && !atomic_load(&peer->is_gone)) {
+        ep = ri_window_net_ep(peer);
+    }
+    if (ep != NULL) {
+        ri_window_net_send(ep, &answer, data, (result > 0) ? (size_t)result : 0);
     }
 }
 
@@ -112,18 +116,19 @@ static ri_window_ordered_t net_order(uint64_t region, const ri_window_order_t *o
 }
 
 /* Keep something for later. Without memory it is not done. */
-static net_waiting_t *net_keep(ucs_list_link_t *list, ucp_ep_h reply_ep,
+static net_waiting_t *net_keep(ucs_list_link_t *list, ri_window_net_peer_t *peer,
                                const ri_window_net_head_t *head, size_t room)
 {
     net_waiting_t *waiting = malloc(sizeof(*waiting) + room);
 
     if (waiting == NULL) {
         ri_error("no memory for what a process of another host asks for");
-        net_answer(reply_ep, head, -1, NULL);
+        net_answer(peer, head, -1, NULL);
         return NULL;
     }
-    waiting->reply_ep = reply_ep;
-    waiting->head     = *head;
+    waiting->peer = peer;
+    ++peer->users;
+    waiting->head = *head;
     ucs_list_add_tail(list, &waiting->list);
     return waiting;
 }
@@ -133,6 +138,7 @@ static void net_drop_one(net_waiting_t *waiting)
 {
     if (waiting != NULL) {
         ucs_list_del(&waiting->list);
+        ri_window_net_put_peer(waiting->peer);
         free(waiting);
     }
 }
@@ -146,8 +152,27 @@ static size_t net_room(const ri_mailbox_head_t *head)
     return (room <= RI_WINDOW_NET_DATA) ? room : 0;
 }
 
-static void net_asked_operation(ucp_ep_h reply_ep, const ri_window_net_head_t *head,
-                                const void *data, size_t length)
+/* A copy needs no locks, and does not wait behind operations: who has the locks that those wait for may
+ * need it. */
+static void net_asked_copy(ri_window_net_peer_t *peer, const ri_window_net_head_t *head,
+                           const void *data, size_t length)
+{
+    size_t size   = net_room(&head->head);
+    uint8_t *room = (size > 0) ? malloc(size) : NULL;
+    size_t done   = 0;
+    int result    = -1;
+
+    if ((head->head.data_length == length) && (room != NULL)) {
+        memcpy(room, data, length);
+        result = net_apply(&head->head, room, &done);
+    }
+    net_answer(peer, head, result, room);
+    free(room);
+}
+
+static void net_asked_operation(ri_window_net_peer_t *peer,
+                                const ri_window_net_head_t *head, const void *data,
+                                size_t length)
 {
     _Alignas(16) uint8_t stack[RI_MAILBOX_DATA];
     size_t size            = net_room(&head->head);
@@ -157,11 +182,11 @@ static void net_asked_operation(ucp_ep_h reply_ep, const ri_window_net_head_t *h
     int result;
 
     if ((head->head.data_length != length) || (size == 0)) {
-        net_answer(reply_ep, head, -1, NULL);
+        net_answer(peer, head, -1, NULL);
         return;
     }
     if (!ucs_list_is_empty(&net_operations) || (size > sizeof(stack))) {
-        waiting = net_keep(&net_operations, reply_ep, head, size);
+        waiting = net_keep(&net_operations, peer, head, size);
         if (waiting == NULL) {
             return;
         }
@@ -174,10 +199,10 @@ static void net_asked_operation(ucp_ep_h reply_ep, const ri_window_net_head_t *h
     }
     result = net_apply(&head->head, room, (waiting != NULL) ? &waiting->done : &done);
     if (result != RI_WINDOW_OPS_BUSY) {
-        net_answer(reply_ep, head, result, room);
+        net_answer(peer, head, result, room);
         net_drop_one(waiting);
     } else if (waiting == NULL) {
-        waiting = net_keep(&net_operations, reply_ep, head, size);
+        waiting = net_keep(&net_operations, peer, head, size);
         if (waiting != NULL) {
             waiting->done = 0;
             memcpy(waiting->data, room, length);
@@ -185,30 +210,37 @@ static void net_asked_operation(ucp_ep_h reply_ep, const ri_window_net_head_t *h
     }
 }
 
-/* Look at an order again. @return Whether that is over. */
+/* Look at an order again. Who has ended does not give back what it takes now. @return Whether that is
+ * over. */
 static int net_look(net_waiting_t *waiting)
 {
-    ri_window_ordered_t ordered = net_order(waiting->head.head.region, &waiting->order,
-                                            &waiting->state);
+    uint64_t region             = waiting->head.head.region;
+    ri_window_ordered_t ordered = net_order(region, &waiting->order, &waiting->state);
+    ri_window_order_t undo      = ri_window_net_undo(&waiting->order);
+    uint64_t state              = 0;
 
     if (ordered == RI_WINDOW_ORDERED_LATER) {
         return 0;
     }
-    net_answer(waiting->reply_ep, &waiting->head,
+    if ((ordered == RI_WINDOW_ORDERED_DONE) && (undo.kind != RI_WINDOW_ORDER_KINDS) &&
+        atomic_load(&waiting->peer->is_gone)) {
+        net_order(region, &undo, &state);
+    }
+    net_answer(waiting->peer, &waiting->head,
                (ordered == RI_WINDOW_ORDERED_DONE) ? 0 : -1, NULL);
     return 1;
 }
 
-static void net_asked_order(ucp_ep_h reply_ep, const ri_window_net_head_t *head,
+static void net_asked_order(ri_window_net_peer_t *peer, const ri_window_net_head_t *head,
                             const void *data, size_t length)
 {
     net_waiting_t *waiting;
 
     if (length != sizeof(waiting->order)) {
-        net_answer(reply_ep, head, -1, NULL);
+        net_answer(peer, head, -1, NULL);
         return;
     }
-    waiting = net_keep(&net_orders, reply_ep, head, 0);
+    waiting = net_keep(&net_orders, peer, head, 0);
     if (waiting == NULL) {
         return;
     }
@@ -219,13 +251,15 @@ static void net_asked_order(ucp_ep_h reply_ep, const ri_window_net_head_t *head,
     }
 }
 
-void ri_window_net_asked(ucp_ep_h reply_ep, const ri_window_net_head_t *head,
+void ri_window_net_asked(ri_window_net_peer_t *peer, const ri_window_net_head_t *head,
                          const void *data, size_t length)
 {
-    if (head->kind == RI_WINDOW_NET_ASK) {
-        net_asked_operation(reply_ep, head, data, length);
+    if ((head->kind == RI_WINDOW_NET_ASK) && !(head->head.kind & RI_WINDOW_OPS_KIND)) {
+        net_asked_copy(peer, head, data, length);
+    } else if (head->kind == RI_WINDOW_NET_ASK) {
+        net_asked_operation(peer, head, data, length);
     } else if ((head->kind == RI_WINDOW_NET_ORDER) || (head->kind == RI_WINDOW_NET_SAY)) {
-        net_asked_order(reply_ep, head, data, length);
+        net_asked_order(peer, head, data, length);
     }
 }
 
@@ -246,7 +280,7 @@ unsigned ri_window_net_serve(void)
         if (result == RI_WINDOW_OPS_BUSY) {
             break;
         }
-        net_answer(waiting->reply_ep, &waiting->head, result, waiting->data);
+        net_answer(waiting->peer, &waiting->head, result, waiting->data);
         net_drop_one(waiting);
         ++count;
     }

@@ -8,10 +8,11 @@
 #ifndef RI_WINDOW_NET_SERVE_H
 #define RI_WINDOW_NET_SERVE_H
 
+#include "window_net.h"
 #include "window_net_message.h"
 
-/** Something is asked: wire input. It is answered by @a reply_ep, now or later. */
-void ri_window_net_asked(ucp_ep_h reply_ep, const ri_window_net_head_t *head,
+/** Something is asked by a peer: wire input. It is answered now or later. */
+void ri_window_net_asked(ri_window_net_peer_t *peer, const ri_window_net_head_t *head,
                          const void *data, size_t length);
 
 /** Try again what could not be done at once. @return How much of it was done. */

@@ -28,6 +28,14 @@ protected:
 
     ri_window_fate_t settle() { return m_ops->reach.settle(m_reach); }
 
+    const ri_window_order_t *order_of(ri_window_order_kind_t kind)
+    {
+        m_order.kind = kind;
+        return &m_order;
+    }
+
+    ri_window_order_t m_order = {};
+
     void make_gone()
     {
         m_ucx.error.cb(m_ucx.error.arg, nullptr, UCS_ERR_CONNECTION_RESET);
@@ -203,8 +211,53 @@ TEST_F(test_window_net, given_up)
     for (int i = 0; i < 30; ++i) {
         ri_window_net_progress();
     }
-    EXPECT_EQ(1u, m_orders.size());
+    ASSERT_EQ(2u, m_orders.size()); /* and is given back */
+    EXPECT_EQ(RI_WINDOW_ORDER_ENTER, (int)m_orders[0].kind);
+    EXPECT_EQ(RI_WINDOW_ORDER_LEAVE, (int)m_orders[1].kind);
     EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+}
+
+/* Copies of who has the locks that operations wait for do not wait behind these. */
+TEST_F(test_window_net, copies_overtake)
+{
+    uint8_t data[8] = {1}, back[8] = {};
+
+    ASSERT_NE(nullptr, connect(0));
+    m_busy = 1 << 20;
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, put(16, data, 8));
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, get(16, back, 8));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->settle_moves(m_reach));
+    EXPECT_EQ(1, back[0]);
+    EXPECT_TRUE(m_applied.empty());
+    m_busy = 0;
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+    EXPECT_EQ(1u, m_applied.size());
+}
+
+/* Who has ended gets nothing any more, and what it was waiting for is given back. */
+TEST_F(test_window_net, gone_in_a_row)
+{
+    EXPECT_EQ(RI_WINDOW_ORDER_UNLOCK,
+              (int)ri_window_net_undo(order_of(RI_WINDOW_ORDER_LOCK)).kind);
+    EXPECT_EQ(RI_WINDOW_ORDER_LEAVE,
+              (int)ri_window_net_undo(order_of(RI_WINDOW_ORDER_JOIN)).kind);
+    for (auto kind :
+         {RI_WINDOW_ORDER_LEAVE, RI_WINDOW_ORDER_UNLOCK, RI_WINDOW_ORDER_WORD}) {
+        EXPECT_EQ(RI_WINDOW_ORDER_KINDS, (int)ri_window_net_undo(order_of(kind)).kind);
+    }
+    ASSERT_NE(nullptr, connect());
+    m_later = 3;
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED,
+              m_ops->order(m_reach, order_of(RI_WINDOW_ORDER_ENTER), nullptr, nullptr));
+    ri_window_net_progress();
+    make_gone();
+    for (int i = 0; i < 10; ++i) {
+        ri_window_net_progress();
+    }
+    ASSERT_EQ(2u, m_orders.size());
+    EXPECT_EQ(RI_WINDOW_ORDER_ENTER, (int)m_orders[0].kind);
+    EXPECT_EQ(RI_WINDOW_ORDER_LEAVE, (int)m_orders[1].kind);
 }
 
 /* An order that is not answered. The first one sees to it that the connection is there. */
@@ -329,6 +382,9 @@ net_message message_of(ri_window_net_kind_t kind, uint32_t id, size_t length,
     ri_window_net_head_t head = {};
     net_message message;
 
+    ri_window_net_lock();
+    head.uid = ri_window_net_uid();
+    ri_window_net_unlock();
     head.kind   = kind;
     head.id     = id;
     head.result = result;
@@ -391,7 +447,9 @@ TEST_F(test_window_net, requests_are_wire_input)
             net_message message = message_of((ri_window_net_kind_t)kind, 1, length);
 
             m_ucx.deliver(message);
-            m_ucx.deliver(message, false);
+            message.header[16] ^= 1; /* of a process that is not known */
+            m_ucx.deliver(message);
+            message.header[16] ^= 1;
             message.header.pop_back();
             m_ucx.deliver(message);
         }

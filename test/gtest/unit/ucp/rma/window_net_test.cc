@@ -152,14 +152,10 @@ net_ucx::~net_ucx()
     ucx = nullptr;
 }
 
-void net_ucx::deliver(const net_message &message, bool can_reply)
+void net_ucx::deliver(const net_message &message)
 {
     ucp_am_recv_param_t param = {};
 
-    if (can_reply) {
-        param.recv_attr = UCP_AM_RECV_ATTR_FIELD_REPLY_EP;
-        param.reply_ep  = reinterpret_cast<ucp_ep_h>(1);
-    }
     EXPECT_EQ(UCS_OK, handler(nullptr, message.header.data(), message.header.size(),
                               const_cast<uint8_t *>(message.data.data()),
                               message.data.size(), &param));

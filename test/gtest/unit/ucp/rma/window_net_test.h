@@ -42,7 +42,7 @@ public:
     /* End one move or flush. */
     void finish(ucs_status_t status = UCS_OK);
 
-    void deliver(const net_message &message, bool can_reply = true);
+    void deliver(const net_message &message);
 
     std::deque<net_message> sent;
     std::deque<net_move> moves;
