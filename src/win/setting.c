@@ -4,19 +4,10 @@
  */
 #include "setting.h"
 #include "../ucp/core/switch.h"
-#include "weak_mpi.h"
 #include "../ucs/log.h"
 
 #include <stdlib.h>
 #include <strings.h>
-
-/* Between hosts MPICH leaves all but contiguous puts and gets to the target, as this library does. Open
- * MPI has atomic operations of adapters, which need no target. */
-#ifdef OPEN_MPI
-#define SETTING_HOSTS_AUTO 0
-#else
-#define SETTING_HOSTS_AUTO 1
-#endif
 
 static ri_setting_t setting;
 static int takes_hosts;
@@ -44,15 +35,16 @@ static ri_setting_t setting_auto(void)
     return ri_switch_is_on(value) ? RI_SETTING_AUTO : RI_SETTING_OFF;
 }
 
-/* A variable that is y, n or auto. @return RI_SETTING_YES, NO or AUTO. */
-static ri_setting_t setting_of(const char *name)
+/* A variable that is y, n or what it is preset to. @a expected is for people. @return RI_SETTING_YES, NO,
+ * or AUTO: the preset. */
+static ri_setting_t setting_of(const char *name, const char *expected, const char *preset)
 {
     static const char *const yes[] = {"y", "yes", "on", "1", "true"};
     static const char *const no[]  = {"n", "no", "off", "0", "false"};
     const char *value              = getenv(name);
     unsigned i;
 
-    if ((value == NULL) || !strcasecmp(value, "auto")) {
+    if ((value == NULL) || !strcasecmp(value, preset)) {
         return RI_SETTING_AUTO;
     }
     for (i = 0; i < sizeof(yes) / sizeof(yes[0]); ++i) {
@@ -63,21 +55,17 @@ static ri_setting_t setting_of(const char *name)
             return RI_SETTING_NO;
         }
     }
-    ri_warn("%s=%s: expected y, n or auto; auto is taken", name, value);
+    ri_warn("%s=%s: expected %s; %s is taken", name, value, expected, preset);
     return RI_SETTING_AUTO;
 }
 
 /* Before UCX and others read the variables, and may change them. */
 static void __attribute__((constructor)) setting_read(void)
 {
-    ri_setting_t hosts;
-
     setting_read_level();
-    setting     = setting_of("UCXRI_WIN");
+    setting     = setting_of("UCXRI_WIN", "y, n or auto", "auto");
     setting     = (setting == RI_SETTING_AUTO) ? setting_auto() : setting;
-    hosts       = setting_of("UCXRI_WIN_HOSTS");
-    takes_hosts = (hosts == RI_SETTING_YES) ||
-                  ((hosts == RI_SETTING_AUTO) && SETTING_HOSTS_AUTO);
+    takes_hosts = (setting_of("UCXRI_WIN_HOSTS", "y or n", "n") == RI_SETTING_YES);
 }
 
 ri_setting_t ri_setting(void)
