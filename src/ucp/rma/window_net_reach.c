@@ -374,6 +374,7 @@ static ucs_status_t net_message(void *arg, const void *header, size_t header_len
                                 void *data, size_t length,
                                 const ucp_am_recv_param_t *param)
 {
+    static uint8_t nothing[1];
     ri_window_net_head_t head;
     ri_window_net_peer_t *peer;
 
@@ -383,6 +384,7 @@ static ucs_status_t net_message(void *arg, const void *header, size_t header_len
         return UCS_OK;
     }
     memcpy(&head, header, sizeof(head));
+    data = (data != NULL) ? data : nothing; /* of no bytes */
     peer = ri_window_net_find_peer(head.uid);
     if (peer == NULL) {
         return UCS_OK;
