@@ -11,6 +11,7 @@
  */
 #include "window_net.h"
 #include "../core/stock_config.h"
+#include "../../ucs/handle_map.h"
 #include "../../ucs/log.h"
 #include "../../ucs/process.h"
 #include "../../ucs/random.h"
@@ -36,6 +37,9 @@ static struct {
     ucs_list_link_t peers;
     const ri_window_net_hooks_t *hooks;
 } net = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The same peers: each message has the number of its sender. */
+static ri_map_t net_peers_by_uid = RI_MAP_INITIALIZER;
 
 void ri_window_net_lock(void)
 {
@@ -111,7 +115,7 @@ int ri_window_net_start(const ri_window_net_hooks_t *hooks)
                 ri_stock.cleanup(net.context);
             }
         }
-        net.uid        = ri_random();
+        net.uid = ri_random() | (RI_MAP_KEY_GRAVE + 1); /* no key that a map reserves */
         net.generation = ri_process_generation;
     }
     atomic_store(&ri_window_net_is_there, net.worker != NULL);
@@ -141,14 +145,7 @@ void ri_window_net_address(const void **address_p, size_t *length_p)
 
 ri_window_net_peer_t *ri_window_net_find_peer(uint64_t uid)
 {
-    ri_window_net_peer_t *peer;
-
-    ucs_list_for_each(peer, &net.peers, list) {
-        if (peer->uid == uid) {
-            return peer;
-        }
-    }
-    return NULL;
+    return (uid > RI_MAP_KEY_GRAVE) ? ri_map_get(&net_peers_by_uid, uid) : NULL;
 }
 
 ri_window_net_peer_t *ri_window_net_get_peer(uint64_t uid, const void *address,
@@ -160,20 +157,28 @@ ri_window_net_peer_t *ri_window_net_get_peer(uint64_t uid, const void *address,
         ++peer->users;
         return peer;
     }
-    peer = calloc(1, sizeof(*peer) + length);
-    if (peer != NULL) {
-        peer->uid    = uid;
-        peer->users  = 1;
-        peer->length = length;
-        memcpy(peer->address, address, length);
-        ucs_list_add_tail(&net.peers, &peer->list);
+    peer = (uid > RI_MAP_KEY_GRAVE) ? calloc(1, sizeof(*peer) + length) : NULL;
+    if (peer == NULL) {
+        return NULL;
     }
+    if (ri_map_put(&net_peers_by_uid, uid, peer) != UCS_OK) {
+        free(peer);
+        return NULL;
+    }
+    peer->uid   = uid;
+    peer->users = 1;
+    memcpy(peer->address, address, length);
+    ucs_list_add_tail(&net.peers, &peer->list);
     return peer;
 }
 
 void ri_window_net_put_peer(ri_window_net_peer_t *peer)
 {
     if ((--peer->users == 0) && (peer->ep == NULL)) {
+        if (ri_window_net_find_peer(peer->uid) ==
+            peer) { /* not one that a worker has left */
+            ri_map_remove(&net_peers_by_uid, peer->uid);
+        }
         ucs_list_del(&peer->list);
         free(peer);
     }
@@ -265,6 +270,7 @@ void ri_window_net_end(void)
                 peer->ep = NULL;
             }
             atomic_store(&peer->is_gone, 1);
+            ri_map_remove(&net_peers_by_uid, peer->uid);
             ucs_list_del(&peer->list);
             ucs_list_head_init(&peer->list);
             if (peer->users == 0) {

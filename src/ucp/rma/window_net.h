@@ -30,8 +30,7 @@ typedef struct ri_window_net_peer {
     unsigned users;       /* windows that both processes have */
     int is_wired;         /* something has been there and back */
     _Atomic(int) is_gone; /* UCX has reported that it cannot be reached */
-    size_t length;
-    uint8_t address[]; /* of its worker */
+    uint8_t address[];    /* of its worker */
 } ri_window_net_peer_t;
 
 /* Whether there is the worker. */

@@ -64,9 +64,7 @@ int ri_window_net_pause(void *arg)
 void ri_window_net_wait(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
                         unsigned most)
 {
-    unsigned looks = 0;
-
-    unsigned last = 0;
+    unsigned looks = 0, last = 0;
 
     while ((atomic_load_explicit(count, memory_order_acquire) >= most) &&
            (last < ASK_LAST_LOOKS)) {
@@ -230,7 +228,7 @@ ri_window_fate_t ri_window_net_request(ri_window_net_reach_t *reach,
 static void ask_take_back(const ask_t *asked)
 {
     const ri_window_net_head_t said = {.kind        = RI_WINDOW_NET_SAY,
-                                       .head.region = asked->reach->region};
+                                       .head.region = asked->reach->told.region};
     ucp_ep_h ep                     = ri_window_net_open(asked->reach);
 
     if ((asked->undo.kind != RI_WINDOW_ORDER_KINDS) && (ep != NULL)) {

@@ -26,7 +26,6 @@ typedef struct ri_window_net_told {
 /* A way to memory of a window that another process has. */
 typedef struct ri_window_net_reach {
     ri_window_net_peer_t *peer;
-    uint64_t region;
     ucp_rkey_h key;              /* NULL: not unpacked, or there is none */
     _Atomic(unsigned) num_moves; /* puts and gets that UCX has not ended */
     _Atomic(unsigned) num_flushes;

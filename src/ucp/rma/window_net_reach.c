@@ -66,7 +66,7 @@ static ri_window_fate_t net_move_asked(ri_window_net_reach_t *reach, int is_put,
 {
     ri_window_net_head_t asked = {.kind = RI_WINDOW_NET_ASK,
                                   .head = {.kind   = is_put ? RI_SERVE_PUT : RI_SERVE_GET,
-                                           .region = reach->region}};
+                                           .region = reach->told.region}};
     ri_window_fate_t fate      = RI_WINDOW_OPS_POSTED;
     size_t now;
 
@@ -160,7 +160,7 @@ static ri_window_fate_t net_ask(void *arg, const ri_mailbox_head_t *head,
     ri_window_net_patience_t patience = {ri_window_net_pause, &looks};
 
     (void)calls;
-    asked.head.region = reach->region;
+    asked.head.region = reach->told.region;
     return (result == NULL) ? ri_window_net_post(arg, &asked, data, head->data_length,
                                                  NULL, &reach->num_asked) :
                               ri_window_net_request(arg, &asked, data, head->data_length,
@@ -173,7 +173,7 @@ static ri_window_fate_t net_order(void *arg, const ri_window_order_t *order,
     ri_window_net_reach_t *reach      = arg;
     ri_window_net_patience_t patience = {wait, wait_arg};
     ri_window_net_head_t asked        = {.kind        = RI_WINDOW_NET_ORDER,
-                                         .head.region = reach->region};
+                                         .head.region = reach->told.region};
 
     return (wait == NULL) ? ri_window_net_post(reach, &asked, order, sizeof(*order), NULL,
                                                &reach->num_asked) :
@@ -228,13 +228,19 @@ static void net_settle_begin(void *arg)
     ri_window_net_unlock();
 }
 
+/* Wait until all that was put is there, and all that was got is here. */
+static void net_wait_moves(ri_window_net_reach_t *reach)
+{
+    net_settle_begin(reach);
+    ri_window_net_wait(reach, &reach->num_flushes, 1);
+    ri_window_net_wait(reach, &reach->num_moves, 1);
+}
+
 static ri_window_fate_t net_settle_moves(void *arg)
 {
     ri_window_net_reach_t *reach = arg;
 
-    net_settle_begin(reach);
-    ri_window_net_wait(reach, &reach->num_flushes, 1);
-    ri_window_net_wait(reach, &reach->num_moves, 1);
+    net_wait_moves(reach);
     return ri_window_net_lost(reach);
 }
 
@@ -242,9 +248,7 @@ static ri_window_fate_t net_settle(void *arg)
 {
     ri_window_net_reach_t *reach = arg;
 
-    net_settle_begin(reach);
-    ri_window_net_wait(reach, &reach->num_flushes, 1);
-    ri_window_net_wait(reach, &reach->num_moves, 1);
+    net_wait_moves(reach);
     ri_window_net_wait(reach, &reach->num_asked, 1);
     return ri_window_net_lost(reach);
 }
@@ -263,7 +267,7 @@ static ri_window_fate_t net_say(void *arg, const ri_window_order_t *order)
 {
     ri_window_net_reach_t *reach    = arg;
     const ri_window_net_head_t said = {.kind        = RI_WINDOW_NET_SAY,
-                                       .head.region = reach->region};
+                                       .head.region = reach->told.region};
     int is_wired                    = reach->peer->is_wired;
     int is_sent;
     ucp_ep_h ep;
@@ -446,8 +450,7 @@ static void *net_connect(const void *bytes, size_t length, uint64_t *base_p)
     if (reach == NULL) {
         return NULL;
     }
-    reach->told   = told;
-    reach->region = told.region;
+    reach->told = told;
     memcpy(reach + 1, (const uint8_t *)bytes + sizeof(told), length - sizeof(told));
     reach->packed_key = (const uint8_t *)(reach + 1) + told.address_length;
     ucs_list_head_init(&reach->asked);

@@ -414,7 +414,7 @@ TEST_F(test_window_net, answers_are_wire_input)
     ri_window_net_progress(); /* the real answer */
     ri_window_net_progress();
 
-    /* Longer than what was asked for */
+    /* Another reach to the same process */
     ASSERT_EQ(RI_WINDOW_OPS_DONE, settle());
     m_ops->reach.disconnect(m_reach);
     ASSERT_NE(nullptr,
