@@ -54,6 +54,7 @@
     _f(ep_flush) \
     _f(ep_flush_nb) \
     _f(ep_flush_nbx) \
+    _f(ep_print_info) \
     _f(tag_send_nb) \
     _f(tag_send_nbr) \
     _f(tag_send_nbx) \

@@ -12,7 +12,8 @@
 
 #include <math.h>
 
-ri_map_t ri_conn_map = RI_MAP_INITIALIZER;
+ri_map_t ri_conn_map        = RI_MAP_INITIALIZER;
+_Atomic(int) ri_conn_unseen = 0;
 
 ucs_status_t ri_conn_set_peer(ri_conn_t *conn, const ri_wire_worker_t *remote)
 {

@@ -66,6 +66,19 @@ ri_conn_t *ri_peer_usable_conn(ri_peer_t *peer)
     return (reply != NULL) ? reply : closing;
 }
 
+void ri_peer_note_bye(ri_peer_t *peer, uint32_t conn_id)
+{
+    const ri_stream_t *stream;
+
+    peer->closed_conn_id = conn_id;
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        if (!stream->closed) {
+            return;
+        }
+    }
+    ri_peer_note_closing(peer);
+}
+
 void ri_peer_check_failed(ri_worker_t *worker, uint64_t uid, ucs_status_t status)
 {
     ri_peer_t *peer = (uid != 0) ? ri_map_get(&worker->peers, uid) : NULL;

@@ -66,4 +66,8 @@ static inline void ri_peer_note_closing(ri_peer_t *peer)
     }
 }
 
+/** BYE has come by a stream of @a peer, from its conn @a conn_id: note CLOSING if none of its
+ * streams is open any more. */
+void ri_peer_note_bye(ri_peer_t *peer, uint32_t conn_id);
+
 #endif

@@ -124,6 +124,8 @@ struct ri_peer {
 
     uint8_t closing; /* the peer has said that its application closes the last endpoint to this
                         worker, and has sent nothing by a new one */
+    /* of the peer's conn whose BYE came last, by which it may be told more; 0: none came */
+    uint32_t closed_conn_id;
 
     /* Whether its process exists (link/gone.h). */
     struct {

@@ -246,6 +246,7 @@ static void handle_bye(ri_stream_t *stream, const ri_wire_msg_t *msg)
 {
     stream->closed    = 1;
     stream->closed_sn = msg->value;
+    ri_peer_note_bye(stream->peer, stream->remote_conn_id);
     ri_stream_ring_end(stream); /* if there is one that was not even mapped */
     if ((stream->rtr.num_named > 0) &&
         ((int32_t)(stream->next_sn - stream->closed_sn) > 1)) {

@@ -7,6 +7,7 @@
  */
 #include "close.h"
 #include "../core/rma_order.h"
+#include "../core/stock_transport.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../link/control.h"
@@ -29,37 +30,42 @@
 
 double ri_close_grace = 0.2;
 
+/* @return Whether UCX may have to flush more than this library's messages, which only the
+ * application knows the sense of. */
+static int close_has_other_data(const ri_conn_t *conn)
+{
+    return atomic_load_explicit(&ri_conn_unseen, memory_order_relaxed) ||
+           ri_rma_wants_flush(conn->worker, conn);
+}
+
+/* @return Whether anything has gone by the endpoint, or is to go by it. */
+static int close_is_used(const ri_conn_t *conn)
+{
+    return (conn->flags & RI_CONN_AM_SENT) || (conn->rma.count != 0) ||
+           (conn->remote_id != 0) ||
+           ((conn->peer != NULL) && !ucs_list_is_empty(&conn->peer->streams));
+}
+
+/* Error handling mode PEER ends a flush whose peer is gone, and an endpoint to the own worker is
+ * flushed by it. */
+ri_close_kind_t ri_close_begin(ri_conn_t *conn)
+{
+    if ((conn->flags & (RI_CONN_PEER_MODE | RI_CONN_SELF)) || (conn->status != UCS_OK) ||
+        close_has_other_data(conn) || !ri_stock_transport_is_tcp(conn->ep)) {
+        return RI_CLOSE_PLAIN;
+    }
+    if (!close_is_used(conn)) {
+        return RI_CLOSE_UNUSED;
+    }
+    conn->flags |= RI_CONN_TCP;
+    return RI_CLOSE_ANSWERED;
+}
+
 /* It waits for all that flushes wait for, as it would cancel those before it. */
 int ri_close_must_wait(ri_conn_t *conn)
 {
     return ri_flush_must_wait(conn->worker, conn, conn->worker->rma.seq) ||
            ri_conn_is_needed(conn, RI_CONN_NEED_MEMORY) || ri_ud_ends_remind(conn);
-}
-
-/* Let the peer know that nothing follows, as far as that is safe and not done yet, and give the
- * ring back. Nothing is pending. */
-static void close_say_bye(ri_conn_t *conn)
-{
-    /* An error mode without failure handling (that of MPIs) makes sending to a process
-     * that has ended a fatal error, and peers that close at the same time are the rule
-     * there. The stream then stays until the other worker ends. A record in the ring is
-     * always safe. */
-    int safe = (conn->flags & RI_CONN_PEER_MODE) && (conn->remote_id != 0) &&
-               (conn->status == UCS_OK) && !(conn->flags & RI_CONN_BYE);
-
-    ri_ring_life_close(conn);
-    if (safe) {
-        ri_conn_set_life(conn, conn->flags | RI_CONN_BYE);
-        ri_control_send(conn, RI_WIRE_BYE, conn->remote_id, conn->tx_sn);
-    }
-}
-
-int ri_close_say_bye(ri_conn_t *conn)
-{
-    ri_close_say_closing(conn);
-    ri_release_flush_conn(conn);
-    close_say_bye(conn);
-    return !ri_control_is_waiting(conn);
 }
 
 /* Whether the application has another endpoint to the peer of a conn. */
@@ -83,6 +89,28 @@ static int close_is_awaited(const ri_stream_t *stream)
     return !stream->broken && ((stream->num_msgs > 0) || (stream->num_early > 0));
 }
 
+/* Say CLOSING to those conns of the peer whose senders wait, or over TCP to any conn of it. @return
+ * Whether any was told. */
+static int close_tell_conns(ri_conn_t *conn)
+{
+    ri_peer_t *peer = conn->peer;
+    int is_tcp      = !!(conn->flags & RI_CONN_TCP);
+    int told        = 0;
+    ri_stream_t *stream;
+
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        if (is_tcp || close_is_awaited(stream)) {
+            ri_control_send(conn, RI_WIRE_CLOSING, stream->remote_conn_id, 0);
+            told = 1;
+        }
+    }
+    if (is_tcp && !told && (peer->closed_conn_id != 0)) {
+        ri_control_send(conn, RI_WIRE_CLOSING, peer->closed_conn_id, 0);
+        told = 1;
+    }
+    return told;
+}
+
 void ri_close_say_closing(ri_conn_t *conn)
 {
     ri_peer_t *peer = conn->peer;
@@ -98,15 +126,54 @@ void ri_close_say_closing(ri_conn_t *conn)
             return;
         }
     }
-    conn->flags |= RI_CONN_CLOSING_TOLD;
-    if (ri_ring_send_closing(conn)) {
-        return;
+    if (ri_ring_send_closing(conn) || close_tell_conns(conn) ||
+        !(conn->flags & RI_CONN_TCP)) {
+        conn->flags |= RI_CONN_CLOSING_TOLD;
     }
-    ucs_list_for_each(stream, &peer->streams, peer_list) {
-        if (close_is_awaited(stream)) {
-            ri_control_send(conn, RI_WIRE_CLOSING, stream->remote_conn_id, 0);
-        }
+}
+
+/* Let the peer know that nothing follows, as far as that is safe and not done yet, and give the
+ * ring back. Nothing is pending. */
+static void close_say_bye(ri_conn_t *conn)
+{
+    /* An error mode without failure handling (that of MPIs) makes sending to a process
+     * that has ended a fatal error, and peers that close at the same time are the rule
+     * there. The stream then stays until the other worker ends. A record in the ring is
+     * always safe, and over TCP the flush that follows sends to that process anyway. */
+    int safe = ((conn->flags & RI_CONN_PEER_MODE) ||
+                ((conn->flags & RI_CONN_TCP) && !(conn->flags & RI_CONN_CLOSING_TOLD))) &&
+               (conn->remote_id != 0) && (conn->status == UCS_OK) &&
+               !(conn->flags & RI_CONN_BYE);
+
+    ri_ring_life_close(conn);
+    if (safe) {
+        ri_conn_set_life(conn, conn->flags | RI_CONN_BYE);
+        ri_control_send(conn, RI_WIRE_BYE, conn->remote_id, conn->tx_sn);
     }
+}
+
+/* @return Whether the peer of a TCP connection, which is about to wait for an answer of this
+ * process, has been told nothing yet. Where neither a conn nor a stream of it is known, it is asked
+ * for one. */
+static int close_owes_word(ri_conn_t *conn)
+{
+    if (!(conn->flags & RI_CONN_TCP) || !(conn->flags & RI_CONN_AM_SENT) ||
+        (conn->flags & (RI_CONN_CLOSING_TOLD | RI_CONN_BYE)) ||
+        (conn->status != UCS_OK) || (conn->peer == NULL) || close_has_other(conn)) {
+        return 0;
+    }
+    if (ucs_list_is_empty(&conn->peer->streams)) {
+        ri_control_ask(conn);
+    }
+    return 1;
+}
+
+int ri_close_say_bye(ri_conn_t *conn)
+{
+    ri_close_say_closing(conn);
+    ri_release_flush_conn(conn);
+    close_say_bye(conn);
+    return !ri_control_is_waiting(conn) && !close_owes_word(conn);
 }
 
 /* A number that changes with all that the peer does about this process's messages, and with all
@@ -142,10 +209,12 @@ void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait)
     wait->seen    = close_look(conn);
 }
 
-/* @return Whether the peer has said that it closes, too. */
+/* @return Whether the peer has said that it closes, too. In error handling mode PEER it has said no
+ * more than that its endpoint is closed. */
 static int close_is_peers_too(const ri_conn_t *conn)
 {
-    return (conn->peer != NULL) && conn->peer->closing;
+    return (conn->peer != NULL) && conn->peer->closing &&
+           !(conn->flags & RI_CONN_PEER_MODE);
 }
 
 /* How long a close waits while nothing moves. */
@@ -155,7 +224,8 @@ static double close_limit(const ri_conn_t *conn)
                                       ri_config.close_timeout;
 }
 
-int ri_close_has_expired(ri_conn_t *conn, ri_close_wait_t *wait)
+/* Look, and count the time. @return Whether nothing has moved for the limit of a close. */
+static int close_is_idle(ri_conn_t *conn, ri_close_wait_t *wait)
 {
     double limit = close_limit(conn);
     double now   = ri_clock_now();
@@ -171,8 +241,19 @@ int ri_close_has_expired(ri_conn_t *conn, ri_close_wait_t *wait)
     }
     wait->idle += ri_min(now - wait->checked, limit / CLOSE_CALLS);
     wait->checked = now;
-    return !isinf(limit) && (wait->idle >= limit) &&
-           ri_conn_is_needed(conn, RI_CONN_NEED_MEMORY) && !ri_ud_ends_remind(conn);
+    return !isinf(limit) && (wait->idle >= limit);
+}
+
+int ri_close_has_expired(ri_conn_t *conn, ri_close_wait_t *wait)
+{
+    return close_is_idle(conn, wait) && !ri_ud_ends_remind(conn) &&
+           (ri_conn_is_needed(conn, RI_CONN_NEED_MEMORY) ||
+            ((conn->flags & RI_CONN_TCP) && close_is_peers_too(conn)));
+}
+
+int ri_close_is_unanswered(ri_conn_t *conn, ri_close_wait_t *wait)
+{
+    return close_is_peers_too(conn) && close_is_idle(conn, wait);
 }
 
 /* Say what is left, once in a process. Nothing is wrong if the peer computes for long; but a

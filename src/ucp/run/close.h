@@ -16,6 +16,13 @@
  * received is left as it is then: the conn stays, without an endpoint, and the peer can
  * receive it until the worker is destroyed. (protocol.md section 5)
  *
+ * UCX's part of a close is a flush. Over TCP the peer has to answer that, and a peer that waits in
+ * its process manager's barrier answers nobody. So both sides say that they close there, and a
+ * close ends when nothing has moved for a moment after the peer's word. Without that word it waits
+ * as UCX does: the peer may compute, and what it has not taken yet may not have left this process.
+ * If nothing was ever sent by the endpoint, the close does not wait at all: UCX would connect it for
+ * the flush.
+ *
  * Rejected: to end such sends and tell the peer. A peer that computes for long would lose a message
  * in a program without a mistake: a send that is copied to the pool is complete before its
  * receive is there. And memory must not be given back that a peer may still read.
@@ -28,6 +35,17 @@
 /* After CLOSING, what the peer has begun, or finds in its rings, may still move: so many seconds
  * without that end a close. Tests change it. */
 extern double ri_close_grace;
+
+/* What UCX's part of a close needs. */
+typedef enum {
+    RI_CLOSE_PLAIN,    /* what it finds */
+    RI_CLOSE_ANSWERED, /* the peer's answer: the conn has RI_CONN_TCP */
+    /* the peer's answer, but nothing was sent by the endpoint that had to be flushed */
+    RI_CLOSE_UNUSED
+} ri_close_kind_t;
+
+/** A close of @a conn begins. @return Its kind. */
+ri_close_kind_t ri_close_begin(ri_conn_t *conn);
 
 /** @return Whether a close has to wait: for messages that the peer has not received yet, for what
  * flushes wait for, or for what the peer has to learn of datagrams that have come from it. The peer
@@ -52,6 +70,11 @@ void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait);
  * for long enough, and what it waits for can be left as it is. Never so if UCXRI_CLOSE_TIMEOUT is
  * infinite and the peer has not said that it closes, too. */
 int ri_close_has_expired(ri_conn_t *conn, ri_close_wait_t *wait);
+
+/** To be called now and then while UCX is asked to flush the endpoint of @a conn for its close.
+ * @return Whether the peer has said that it closes, too, and has not moved for a moment since: it
+ * will not answer. */
+int ri_close_is_unanswered(ri_conn_t *conn, ri_close_wait_t *wait);
 
 /** The endpoint of a conn is about to be closed by the caller, but what was sent on it is not all
  * received: the conn stays for that, without an endpoint. Flushes and closes that wait for it end

@@ -10,6 +10,7 @@
 #include "../core/rma_order.h"
 #include "../rma/posts.h"
 #include "../rma/serve.h"
+#include "../../ucs/log.h"
 #include "../../ucs/stock.h"
 #include "flush.h"
 
@@ -32,6 +33,10 @@ static ri_ep_op_t *ep_op_new(ri_worker_t *worker, ri_conn_t *conn, int is_close,
     op->conn_id  = (conn != NULL) ? conn->id : 0;
     op->rma      = worker->rma.seq;
     op->lost     = UCS_OK;
+
+    op->is_flushing = 0;
+    op->is_left     = 0;
+    op->flush       = NULL;
     return op;
 }
 
@@ -72,6 +77,20 @@ static void ep_op_done(void *request, ucs_status_t status, void *user_data)
     ri_worker_unlock(worker);
 }
 
+/* Let go of the conn of a close. @a close_is_over: although not all was received. @return Its
+ * endpoint, which UCX has to close. */
+static ucp_ep_h ep_op_end_conn(ri_conn_t *conn, int close_is_over)
+{
+    ucp_ep_h ep = conn->ep;
+
+    if (close_is_over) {
+        ri_close_leave(conn);
+    } else {
+        ri_conn_destroy(conn, UCS_ERR_CANCELED);
+    }
+    return ep;
+}
+
 /* Hand an operation to stock. @return What stock returned. */
 static ucs_status_ptr_t ep_op_to_stock(ri_ep_op_t *op, int close_is_over)
 {
@@ -91,12 +110,7 @@ static ucs_status_ptr_t ep_op_to_stock(ri_ep_op_t *op, int close_is_over)
     } else if (!op->is_close) {
         ret = ri_stock.ep_flush_nbx(conn->ep, &param);
     } else {
-        ep = conn->ep;
-        if (close_is_over) {
-            ri_close_leave(conn);
-        } else {
-            ri_conn_destroy(conn, UCS_ERR_CANCELED);
-        }
+        ep  = ep_op_end_conn(conn, close_is_over);
         ret = ri_stock.ep_close_nbx(ep, &param);
     }
     if (!UCS_PTR_IS_PTR(ret)) {
@@ -115,18 +129,75 @@ static void ep_op_start(ri_ep_op_t *op, int close_is_over)
     }
 }
 
-/* @return Whether a close is handed to stock now. */
-static int ep_op_try_close(ri_ep_op_t *op)
+/* Close what needs no answer of the peer any more, or gets none: UCX goes on by itself. */
+static void ep_op_close_behind(ri_ep_op_t *op, int close_is_over)
 {
-    ri_close_say_closing(op->conn);
-    if (!ri_close_must_wait(op->conn) && ri_close_say_bye(op->conn)) {
-        ep_op_start(op, 0);
-    } else if (ri_close_has_expired(op->conn, &op->wait)) {
-        ep_op_start(op, 1);
-    } else {
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+                                 .flags        = op->flags};
+    ucp_ep_h ep               = ep_op_end_conn(op->conn, close_is_over);
+    ucs_status_ptr_t ret      = ri_stock.ep_close_nbx(ep, &param);
+
+    if (UCS_PTR_IS_PTR(ret)) {
+        ri_stock.request_free(ret); /* when it ends */
+    }
+}
+
+/* Wait for UCX's flush of a close whose peer has to answer it. What UCX has to flush after that are
+ * its own answers to the peer's flush. @return Whether the close has ended. */
+static int ep_op_try_flushing(ri_ep_op_t *op)
+{
+    ri_conn_t *conn = op->conn;
+    int has_ended   = !UCS_PTR_IS_PTR(op->flush) ||
+                    (ri_stock.request_check_status(op->flush) != UCS_INPROGRESS);
+    int must_wait   = !op->is_left && ri_close_must_wait(conn);
+
+    if (!has_ended && !ri_close_is_unanswered(conn, &op->wait)) {
         return 0;
     }
+    ri_flush_forget(op);
+    if (has_ended && must_wait) {
+        /* Something was sent meanwhile. */
+        op->is_flushing = 0;
+        ri_close_start_wait(conn, &op->wait);
+        return 0;
+    }
+    if (!has_ended) {
+        ri_info("a connection over TCP is closed without an answer of its peer, which closes it "
+                "as well");
+    }
+    ep_op_close_behind(op, op->is_left || must_wait);
+    ep_op_complete(op, UCS_OK);
     return 1;
+}
+
+/* The own part of a close is over. @return As ep_op_try_close(). */
+static int ep_op_own_is_over(ri_ep_op_t *op, int close_is_over)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+
+    if (!(op->conn->flags & RI_CONN_TCP)) {
+        ep_op_start(op, close_is_over);
+        return 1;
+    }
+    op->is_flushing = 1;
+    op->is_left     = close_is_over;
+    op->flush       = ri_stock.ep_flush_nbx(op->conn->ep, &param);
+    ri_close_start_wait(op->conn, &op->wait);
+    return ep_op_try_flushing(op);
+}
+
+/* @return Whether a close has ended, or is handed to stock now. */
+static int ep_op_try_close(ri_ep_op_t *op)
+{
+    if (op->is_flushing) {
+        return ep_op_try_flushing(op);
+    }
+    ri_close_say_closing(op->conn);
+    if (!ri_close_must_wait(op->conn) && ri_close_say_bye(op->conn)) {
+        return ep_op_own_is_over(op, 0);
+    }
+    return ri_close_has_expired(op->conn, &op->wait) &&
+           ep_op_own_is_over(op, ri_close_must_wait(op->conn));
 }
 
 /* @return Whether an operation is handed to stock now. */
@@ -235,14 +306,22 @@ static ucs_status_ptr_t ep_close_now(ri_conn_t *conn, const ucp_request_param_t 
     return ri_stock.ep_close_nbx(ep, param);
 }
 
+/* Close an endpoint by which nothing was sent. */
+static ucs_status_ptr_t ep_close_unused(ri_ep_op_t *op, const ucp_request_param_t *param)
+{
+    ep_op_close_behind(op, 0);
+    return ri_req_done_send(&op->super, param, op->lost);
+}
+
 /* Close after a flush. @a lost: why puts are lost that were to be flushed, or UCS_OK. */
 static ucs_status_ptr_t ep_close_flush(ri_conn_t *conn, ucs_status_t lost,
                                        const ucp_request_param_t *param)
 {
-    int must_wait = ri_close_must_wait(conn) || !ri_close_say_bye(conn);
+    ri_close_kind_t kind = ri_close_begin(conn);
+    int must_wait        = ri_close_must_wait(conn) || !ri_close_say_bye(conn);
     ri_ep_op_t *op;
 
-    if (ri_likely(!must_wait && (lost == UCS_OK))) {
+    if (ri_likely(!must_wait && (lost == UCS_OK) && (kind == RI_CLOSE_PLAIN))) {
         return ep_close_now(conn, param);
     }
     op = ep_op_new(conn->worker, conn, 1, param);
@@ -250,7 +329,10 @@ static ucs_status_ptr_t ep_close_flush(ri_conn_t *conn, ucs_status_t lost,
         return must_wait ? UCS_STATUS_PTR(UCS_ERR_NO_MEMORY) : ep_close_now(conn, param);
     }
     op->lost = lost;
-    if (!must_wait) {
+    if (!must_wait && (kind == RI_CLOSE_UNUSED)) {
+        return ep_close_unused(op, param);
+    }
+    if (!must_wait && (kind == RI_CLOSE_PLAIN)) {
         return ep_op_now(op, param);
     }
     ri_conn_set_life(conn, conn->flags | RI_CONN_CLOSING);

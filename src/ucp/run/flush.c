@@ -6,6 +6,7 @@
 #include "../core/module.h"
 #include "../core/rma_order.h"
 #include "../link/channel_send.h"
+#include "../../ucs/stock.h"
 
 /* Whether anything waits for room in a ring. What a close has left there is not waited for. */
 static int flush_is_any_pending(const ri_worker_t *worker)
@@ -33,6 +34,14 @@ int ri_flush_must_wait(ri_worker_t *worker, ri_conn_t *conn, uint64_t rma)
     return flush_has_work(worker, conn) || ri_rma_is_open(worker, conn, rma);
 }
 
+void ri_flush_forget(ri_ep_op_t *op)
+{
+    if (UCS_PTR_IS_PTR(op->flush)) {
+        ri_stock.request_free(op->flush); /* when it ends */
+    }
+    op->flush = NULL;
+}
+
 /* @a conn NULL: flushes of the whole worker */
 static void flush_abort(ri_worker_t *worker, const ri_conn_t *conn, ucs_status_t status)
 {
@@ -42,6 +51,7 @@ static void flush_abort(ri_worker_t *worker, const ri_conn_t *conn, ucs_status_t
     for (; (count > 0) && !ucs_list_is_empty(&worker->ep_ops); --count) {
         op = ucs_list_extract_head(&worker->ep_ops, ri_ep_op_t, list);
         if (op->conn == conn) {
+            ri_flush_forget(op);
             ri_req_complete_send(&op->super, status);
         } else {
             ucs_list_add_tail(&worker->ep_ops, &op->list);

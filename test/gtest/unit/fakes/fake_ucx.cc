@@ -268,6 +268,15 @@ static void request_free(void *handle)
 
     EXPECT_FALSE(req->freed);
     req->freed = true;
+    if (req->status != UCS_INPROGRESS) {
+        ucx::get()->ended.remove(req);
+        delete req;
+    }
+}
+
+static ucs_status_t request_check_status(void *handle)
+{
+    return static_cast<request *>(handle)->status;
 }
 
 static ucs_status_t context_query(ucp_context_h context, ucp_context_attr_t *attr)
@@ -307,29 +316,21 @@ static unsigned worker_progress(ucp_worker_h worker)
     return 0;
 }
 
-static ucs_status_ptr_t ep_close_nbx(ucp_ep_h handle, const ucp_request_param_t *param)
-{
-    endpoint *ep = reinterpret_cast<endpoint *>(handle);
-
-    EXPECT_FALSE(ep->closed);
-    ep->closed = true;
-    ++ucx::get()->num_closed;
-    return NULL;
-}
-
 static void flush_ends(request *req, ucs_status_t status)
 {
     if (req->param.op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) {
         req->param.cb.send(req, status, req->param.user_data);
+    } else if (!req->freed) {
+        req->status = status;
+        ucx::get()->ended.push_back(req);
     }
 }
 
-static ucs_status_ptr_t start_flush(const ucp_request_param_t *param)
+static ucs_status_ptr_t start_flush(ending_t mode, const ucp_request_param_t *param)
 {
     ucx *u = ucx::get();
 
-    ++u->num_flushed;
-    if (!u->later(u->flush_mode)) {
+    if (!u->later(mode)) {
         return NULL;
     }
     request *req  = new request();
@@ -339,15 +340,35 @@ static ucs_status_ptr_t start_flush(const ucp_request_param_t *param)
     return req;
 }
 
+static ucs_status_ptr_t ep_close_nbx(ucp_ep_h handle, const ucp_request_param_t *param)
+{
+    endpoint *ep = reinterpret_cast<endpoint *>(handle);
+
+    EXPECT_FALSE(ep->closed);
+    ep->closed = true;
+    ++ucx::get()->num_closed;
+    return start_flush(ucx::get()->close_mode, param);
+}
+
+static void ep_print_info(ucp_ep_h handle, FILE *stream)
+{
+    endpoint *ep = reinterpret_cast<endpoint *>(handle);
+
+    fprintf(stream, "# UCP endpoint\n#\n#    lane[0]:  2:%s.0 md[1]   -> md[1] am\n",
+            ep->tcp ? "tcp/eth0" : "posix/memory");
+}
+
 static ucs_status_ptr_t ep_flush_nbx(ucp_ep_h handle, const ucp_request_param_t *param)
 {
-    return start_flush(param);
+    ++ucx::get()->num_flushed;
+    return start_flush(ucx::get()->flush_mode, param);
 }
 
 static ucs_status_ptr_t worker_flush_nbx(ucp_worker_h worker,
                                          const ucp_request_param_t *param)
 {
-    return start_flush(param);
+    ++ucx::get()->num_flushed;
+    return start_flush(ucx::get()->flush_mode, param);
 }
 
 ri_wire_msg_t packet::parse() const
@@ -396,6 +417,7 @@ ucx::ucx()
     ri_stock.am_recv_data_nbx           = am_recv_data_nbx;
     ri_stock.am_data_release            = am_data_release;
     ri_stock.request_free               = request_free;
+    ri_stock.request_check_status       = request_check_status;
     ri_stock.context_query              = context_query;
     ri_stock.worker_query               = worker_query;
     ri_stock.worker_address_query       = worker_address_query;
@@ -405,6 +427,7 @@ ucx::ucx()
     ri_stock.worker_flush_nbx           = worker_flush_nbx;
     ri_stock.ep_close_nbx               = ep_close_nbx;
     ri_stock.ep_flush_nbx               = ep_flush_nbx;
+    ri_stock.ep_print_info              = ep_print_info;
     ri_stock.dt_create_generic          = dt_create_generic;
     ri_stock.tag_recv_nbx               = tag_recv_nbx;
     ri_stock.tag_send_nbx               = tag_send_nbx;
@@ -421,6 +444,7 @@ ucx::~ucx()
     EXPECT_TRUE(descriptors.empty())
             << descriptors.size() << " descriptors never released";
     EXPECT_EQ(0u, requests.size()) << "stock requests never ended";
+    EXPECT_EQ(0u, ended.size()) << "stock requests never given back";
     for (request *req : requests) {
         delete req;
     }
@@ -472,6 +496,9 @@ void ucx::finish(request *req, ucs_status_t status)
 {
     requests.remove(req);
     req->callback(req, status);
+    if (req->status != UCS_INPROGRESS) {
+        return; /* somebody asks for it */
+    }
     EXPECT_TRUE(req->freed) << "a stock request was not freed";
     delete req;
 }

@@ -66,6 +66,7 @@ struct request {
     ucp_request_param_t param;
     bool freed = false;
     bool ready = true; /* the test may complete it */
+    ucs_status_t status = UCS_INPROGRESS; /* without a callback: what is to be asked for */
     /* Of a send: what it must not change before its end */
     const void *header_at = nullptr;
     bytes header;
@@ -97,6 +98,7 @@ struct endpoint {
     node *to; /* NULL: the test plays the other side */
     std::deque<packet> sent;
     bool closed    = false;
+    bool tcp       = false; /* the transport that UCX has chosen */
     unsigned am_id = 0; /* of the handler at the other side: what is sent must name it */
 
     ucp_ep_h handle() { return reinterpret_cast<ucp_ep_h>(this); }
@@ -141,6 +143,7 @@ public:
     ending_t fetch_mode = AT_ONCE;
     ending_t tag_mode   = AT_ONCE; /* tag sends, and the receives that they match */
     ending_t flush_mode = AT_ONCE;
+    ending_t close_mode = AT_ONCE;
     ending_t post_mode  = AT_ONCE; /* FAILS: tag receives */
     size_t rndv_thresh  = 16384;
     rng *random         = nullptr;
@@ -171,6 +174,7 @@ public:
 
     std::map<void *, descriptor> descriptors; /* alive */
     std::list<request *> requests;            /* pending */
+    std::list<request *> ended; /* without a callback, and not given back yet */
 
     bool later(ending_t mode);
     void finish(request *req, ucs_status_t status);
