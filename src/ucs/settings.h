@@ -50,7 +50,7 @@ typedef struct ri_config {
     int rma;                 /* RMA */
     int rma_thread;          /* RMA_THREAD */
     int win;                 /* WIN, which the libraries for windows read by themselves */
-    int win_hosts;           /* WIN_HOSTS, in the same way */
+    int win_hosts;           /* WIN_HOSTS, as WIN */
     int reg_cache;           /* REG_CACHE */
     size_t reg_cache_size;   /* REG_CACHE_SIZE */
     size_t reg_cache_count;  /* REG_CACHE_REGIONS */

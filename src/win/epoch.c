@@ -253,17 +253,18 @@ int ri_epoch_test(ri_window_t *window, int *flag)
     return ri_epoch_wait(window);
 }
 
-/* The gate that keeps MPI_Win_lock_all(), of kind A, and exclusive locks apart. */
-static ri_order_gate_t epoch_gate_of_all(ri_gate_kind_t kind)
+/* The gate that keeps MPI_Win_lock_all(), of kind A, and exclusive locks of the ranks of a host
+ * apart. */
+static ri_order_gate_t epoch_gate_of_host(int rank, ri_gate_kind_t kind)
 {
-    return (ri_order_gate_t){.rank = 0, .is_all = 1, .kind = kind};
+    return (ri_order_gate_t){.rank = rank, .is_all = 1, .kind = kind};
 }
 
-/* Pass the gate of all. A process that has locks already does not wait in the row: who waits in front
- * of it may wait for them. */
-static int epoch_enter_all(ri_window_t *window)
+/* Pass the gate of the host of a rank, for an exclusive lock. A process that has locks already does
+ * not wait in the row: who waits in front of it may wait for them. */
+static int epoch_enter_host(ri_window_t *window, int rank)
 {
-    const ri_order_gate_t gate = epoch_gate_of_all(RI_GATE_B);
+    const ri_order_gate_t gate = epoch_gate_of_host(rank, RI_GATE_B);
 
     return ri_order_enter(window, &gate, epoch_has_locks(window));
 }
@@ -288,7 +289,7 @@ static int epoch_enter(ri_window_t *window, ri_window_lock_t lock, int rank)
         return MPI_SUCCESS;
     }
     if (lock == RI_WINDOW_EXCLUSIVE) {
-        error = epoch_enter_all(window);
+        error = epoch_enter_host(window, rank);
     }
     if (error == MPI_SUCCESS) {
         error = ri_order_enter(window, &gate, 0);
@@ -341,23 +342,50 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
         ri_order_leave(window, &gate);
     }
     if (lock == RI_WINDOW_EXCLUSIVE) {
-        gate = epoch_gate_of_all(RI_GATE_B);
+        gate = epoch_gate_of_host(rank, RI_GATE_B);
         ri_order_leave(window, &gate);
     }
     return error;
 }
 
+/* Give the gates of the first hosts back. */
+static void epoch_leave_hosts(ri_window_t *window, int count)
+{
+    ri_order_gate_t gate;
+
+    while (count > 0) {
+        gate = epoch_gate_of_host(window->hosts[--count], RI_GATE_A);
+        ri_order_leave(window, &gate);
+    }
+}
+
+/* Pass the gates of all hosts, all ranks in the same order. */
+static int epoch_enter_hosts(ri_window_t *window)
+{
+    ri_order_gate_t gate;
+    int i, error;
+
+    for (i = 0; i < window->num_hosts; ++i) {
+        gate  = epoch_gate_of_host(window->hosts[i], RI_GATE_A);
+        error = ri_order_enter(window, &gate, 0);
+        if (error != MPI_SUCCESS) {
+            epoch_leave_hosts(window, i);
+            return error;
+        }
+    }
+    return MPI_SUCCESS;
+}
+
 int ri_epoch_lock_all(ri_window_t *window, int mode)
 {
-    const ri_order_gate_t gate = epoch_gate_of_all(RI_GATE_A);
-    int error                  = MPI_SUCCESS;
+    int error = MPI_SUCCESS;
 
     if (!epoch_may_begin(window)) {
         return MPI_ERR_RMA_SYNC;
     }
     window->is_lock_all_nocheck = (mode & MPI_MODE_NOCHECK) != 0;
     if (!window->is_lock_all_nocheck) {
-        error = ri_order_enter(window, &gate, 0);
+        error = epoch_enter_hosts(window);
     }
     if (error == MPI_SUCCESS) {
         epoch_set_access(window, RI_WINDOW_LOCK_ALL);
@@ -367,7 +395,6 @@ int ri_epoch_lock_all(ri_window_t *window, int mode)
 
 int ri_epoch_unlock_all(ri_window_t *window)
 {
-    const ri_order_gate_t gate = epoch_gate_of_all(RI_GATE_A);
     int error;
 
     if (epoch_access_kind(window) != RI_WINDOW_LOCK_ALL) {
@@ -376,7 +403,7 @@ int ri_epoch_unlock_all(ri_window_t *window)
     error = ri_remote_settle(window, -1);
     epoch_set_access(window, RI_WINDOW_NONE);
     if (!window->is_lock_all_nocheck) {
-        ri_order_leave(window, &gate);
+        epoch_leave_hosts(window, window->num_hosts);
     }
     return error;
 }

@@ -116,7 +116,8 @@ static int make_is_crowded(const make_told_t *told, int ranks)
     int i;
 
     for (i = 0; i < ranks; ++i) {
-        if ((make_first_of_host(told, i) == i) &&
+        if (((i == 0) || (told[i].process.host != told[i - 1].process.host)) &&
+            (make_first_of_host(told, i) == i) &&
             (make_ranks_of_host(told, i, ranks) > RI_MAKE_REMOTE_RANKS)) {
             return 1;
         }
@@ -283,6 +284,20 @@ static void *make_map(const ri_make_args_t *args, const make_told_t *told, int r
     return map;
 }
 
+/* Note the host of the next rank. @return Its first rank. */
+static int make_note_host(ri_window_t *window, const make_told_t *told, int rank)
+{
+    int i;
+
+    for (i = window->num_hosts - 1; i >= 0; --i) { /* it is the latest, mostly */
+        if (told[window->hosts[i]].process.host == told[rank].process.host) {
+            return window->hosts[i];
+        }
+    }
+    window->hosts[window->num_hosts++] = rank;
+    return rank;
+}
+
 /* @return A window without a handle, or NULL. */
 static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *told,
                                 int rank, int ranks)
@@ -295,10 +310,11 @@ static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *t
 
     if (window != NULL) {
         window->parts   = calloc((size_t)ranks, sizeof(*window->parts));
+        window->hosts   = calloc((size_t)ranks, sizeof(*window->hosts));
         window->targets = calloc((size_t)ranks, sizeof(*window->targets));
     }
     is_ok = (window != NULL) && (places != NULL) && (window->parts != NULL) &&
-            (window->targets != NULL);
+            (window->hosts != NULL) && (window->targets != NULL);
     if ((PMPI_Allreduce(&is_ok, &are_ok, 1, MPI_INT, MPI_LAND, args->comm) ==
          MPI_SUCCESS) &&
         are_ok) {
@@ -315,6 +331,7 @@ static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *t
                 .size      = (args->flavor == MPI_WIN_FLAVOR_DYNAMIC) ? MAKE_SIZE_MAX :
                                                                         (MPI_Aint)told[i].size,
                 .disp_unit = (MPI_Aint)told[i].disp_unit,
+                .first     = make_note_host(window, told, i),
                 .process   = told[i].process};
         if (told[i].process.host == told[rank].process.host) {
             window->parts[i].control = (ri_window_control_t *)control;
@@ -335,6 +352,7 @@ static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *t
 err:
     if (window != NULL) {
         free(window->parts);
+        free(window->hosts);
         free(window->targets);
     }
     free(window);
@@ -350,6 +368,7 @@ static void make_free_window(ri_window_t *window)
     ri_make_remote_end(window);
     munmap(window->file, window->file_size);
     free(window->parts);
+    free(window->hosts);
     free(window->targets);
     free(window);
 }

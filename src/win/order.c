@@ -11,11 +11,12 @@
 /* Bit of the state of an order to enter a gate: it has a ticket, in the lower bits. */
 #define ORDER_HAS_TICKET (UINT64_C(1) << 32)
 
-static ri_gate_t *order_gate(const ri_window_t *window, const ri_order_gate_t *gate)
+/* A gate of this host. */
+static ri_gate_t *order_gate(const ri_window_t *window, int rank, int is_all)
 {
-    ri_window_control_t *control = window->parts[gate->rank].control;
+    const ri_window_part_t *part = &window->parts[rank];
 
-    return gate->is_all ? &control->all : &control->lock;
+    return is_all ? &window->parts[part->first].control->all : &part->control->lock;
 }
 
 static ri_window_order_t order_of_gate(const ri_window_t *window,
@@ -42,16 +43,16 @@ int ri_order_enter(ri_window_t *window, const ri_order_gate_t *gate, int joins)
     const ri_window_part_t *part = &window->parts[gate->rank];
     ri_window_wait_t wait        = {.window = window};
     ri_window_order_t order;
+    ri_gate_t *word;
 
     if (ri_unlikely(part->net != NULL)) {
         order = order_of_gate(window, gate,
                               joins ? RI_WINDOW_ORDER_JOIN : RI_WINDOW_ORDER_ENTER);
         return order_wait(window, part, &order);
     }
-    return joins ? ri_gate_join(order_gate(window, gate), gate->kind, ri_window_wait,
-                                &wait) :
-                   ri_gate_enter(order_gate(window, gate), gate->kind, gate->is_alone,
-                                 ri_window_wait, &wait);
+    word = order_gate(window, gate->rank, gate->is_all);
+    return joins ? ri_gate_join(word, gate->kind, ri_window_wait, &wait) :
+                   ri_gate_enter(word, gate->kind, gate->is_alone, ri_window_wait, &wait);
 }
 
 void ri_order_leave(ri_window_t *window, const ri_order_gate_t *gate)
@@ -63,7 +64,7 @@ void ri_order_leave(ri_window_t *window, const ri_order_gate_t *gate)
         order = order_of_gate(window, gate, RI_WINDOW_ORDER_LEAVE);
         part->net->order(part->reach, &order, NULL, NULL);
     } else {
-        ri_gate_leave(order_gate(window, gate), gate->kind);
+        ri_gate_leave(order_gate(window, gate->rank, gate->is_all), gate->kind);
     }
 }
 
@@ -180,7 +181,7 @@ ri_window_ordered_t ri_order_serve(void *arg, const ri_window_order_t *order,
 {
     ri_window_t *window          = arg;
     ri_window_control_t *control = window->parts[window->rank].control;
-    ri_gate_t *gate              = order->is_all ? &control->all : &control->lock;
+    ri_gate_t *gate              = order_gate(window, window->rank, order->is_all);
     ri_gate_kind_t kind          = order->is_b ? RI_GATE_B : RI_GATE_A;
     int is_done                  = 1;
 

@@ -14,8 +14,8 @@
 
 /* A gate of the window. */
 typedef struct ri_order_gate {
-    int rank;   /* in whose control memory it is */
-    int is_all; /* the gate of the window; else that of the target */
+    int rank;   /* of which, or of whose host, it is, and by which it is reached */
+    int is_all; /* the gate of the host; else that of the rank */
     ri_gate_kind_t kind;
     int is_alone; /* as for ri_gate_enter() */
 } ri_order_gate_t;

@@ -59,13 +59,34 @@ static ri_setting_t setting_of(const char *name, const char *expected, const cha
     return RI_SETTING_AUTO;
 }
 
+/* auto: what MPICH does between hosts needs the target's progress as well. Open MPI may have an
+ * adapter do it. */
+static void setting_read_hosts(void)
+{
+    switch (setting_of("UCXRI_WIN_HOSTS", "y, n or auto", "auto")) {
+    case RI_SETTING_YES:
+        takes_hosts = 1;
+        break;
+    case RI_SETTING_AUTO:
+#ifdef OPEN_MPI
+        takes_hosts = 0;
+#else
+        takes_hosts = 1;
+#endif
+        break;
+    default:
+        takes_hosts = 0;
+        break;
+    }
+}
+
 /* Before UCX and others read the variables, and may change them. */
 static void __attribute__((constructor)) setting_read(void)
 {
     setting_read_level();
     setting     = setting_of("UCXRI_WIN", "y, n or auto", "auto");
     setting     = (setting == RI_SETTING_AUTO) ? setting_auto() : setting;
-    takes_hosts = (setting_of("UCXRI_WIN_HOSTS", "y or n", "n") == RI_SETTING_YES);
+    setting_read_hosts();
 }
 
 ri_setting_t ri_setting(void)

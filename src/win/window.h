@@ -47,7 +47,7 @@ typedef struct ri_window_cell {
 /* The control memory of a rank; a cell for each other rank is behind it. All zero at first. */
 typedef struct ri_window_control {
     _Alignas(RI_CACHE_LINE) ri_gate_t lock; /* of this target */
-    _Alignas(RI_CACHE_LINE) ri_gate_t all;  /* of the window: that of rank 0 is used */
+    _Alignas(RI_CACHE_LINE) ri_gate_t all;  /* of the host: that of its first rank is used */
     ri_window_word_t rounds[RI_WINDOW_ROUNDS];
     ri_window_word_t stripes[RI_WINDOW_STRIPES]; /* who holds it: rank + 1; 0: nobody */
     ri_window_cell_t cells[];
@@ -59,6 +59,7 @@ typedef struct ri_window_part {
     MPI_Aint size;
     MPI_Aint disp_unit;
     ri_window_control_t *control; /* NULL: the rank is on another host */
+    int first;                    /* the first rank on its host */
     ri_host_process_t process;
     void *reach; /* leads to memory that only its own process has; NULL: it is mapped here */
     uint64_t region;                  /* number of that memory there */
@@ -114,6 +115,8 @@ typedef struct ri_window {
     int rank;
     int size;
     ri_window_part_t *parts;
+    int *hosts; /* the first rank on each, in rising order */
+    int num_hosts;
     _Atomic(int) access;     /* ri_window_access_t */
     _Atomic(int) num_locks;  /* targets that are locked, each on its own */
     int is_lock_all_nocheck; /* MPI_Win_lock_all() with MPI_MODE_NOCHECK */

@@ -3,8 +3,8 @@
 /*
  * The locks of windows: gates (src/uct/shm/gate.h), and how src/win/epoch.c passes several of them.
  *
- * Each process has a program of locks and unlocks of two ranks, each by itself or both together. All
- * combinations of programs are gone through, and all interleavings of each. In none may an exclusive
+ * Each process has a program of locks and unlocks of two ranks, each by itself or both together. The
+ * ranks are on one host, or each on a host of its own. All combinations of programs are gone through, and all interleavings of each. In none may an exclusive
  * lock be held beside another lock of that rank, or may all wait.
  *
  * A step is what the code does in one atomic instruction: to come to a gate, to be let in by it, to
@@ -23,25 +23,27 @@ namespace {
 
 enum {
     RANKS = 2,
-    GATES = RANKS + 1,
-    ALL   = RANKS, /* the gate of the window */
+    GATES = 2 * RANKS,
+    HOST  = RANKS, /* gates of hosts: the first one */
     A     = 0,
     B     = 1
 };
 
 /* What is left out, to see that it is missed. */
 struct rules {
-    bool join  = true; /* who has locks does not wait in the row of the window's gate */
+    bool join  = true; /* who has locks does not wait in the row of a host's gate */
     bool alone = true; /* an exclusive lock is alone among its kind */
-    bool gate_last = false; /* the gate of the window comes behind that of the rank */
+    bool ordered   = true;  /* all pass the gates of the hosts in the same order */
+    bool gate_last = false; /* the gate of the host comes behind that of the rank */
 };
 
 rules g_rules;
+int g_hosts = 1;
 
 /* One call of a program. */
 struct call {
     char kind; /* s: shared, x: exclusive, u: unlock, S: lock all, U: unlock all */
-    int rank;
+    int rank;  /* with S 1: the last host first */
 };
 
 /* One atomic step of a call. */
@@ -94,6 +96,26 @@ std::string key_of(const state &s)
     return key;
 }
 
+/* The gate of the host of a rank. */
+int gate_of(int rank)
+{
+    return HOST + ((g_hosts > 1) ? rank : 0);
+}
+
+/* The gates of all hosts. */
+std::vector<step> steps_of_all(char kind, bool reversed)
+{
+    std::vector<step> steps;
+
+    for (int host = 0; host < g_hosts; ++host) {
+        steps.push_back({kind, HOST + host, A, false});
+    }
+    if (reversed) {
+        std::reverse(steps.begin(), steps.end());
+    }
+    return steps;
+}
+
 /* The steps of a call, by what the process holds when it begins. */
 std::vector<step> steps_of(const process &p, const call &c)
 {
@@ -105,7 +127,8 @@ std::vector<step> steps_of(const process &p, const call &c)
         steps.push_back({'e', c.rank, A, false});
         break;
     case 'x':
-        steps.push_back({(g_rules.join && has_locks) ? 'j' : 'e', ALL, B, false});
+        steps.push_back(
+                {(g_rules.join && has_locks) ? 'j' : 'e', gate_of(c.rank), B, false});
         steps.push_back({'e', c.rank, B, g_rules.alone});
         if (g_rules.gate_last) {
             std::reverse(steps.begin(), steps.end());
@@ -114,15 +137,13 @@ std::vector<step> steps_of(const process &p, const call &c)
     case 'u':
         steps.push_back({'l', c.rank, (p.held[c.rank] == 'x') ? B : A, false});
         if (p.held[c.rank] == 'x') {
-            steps.push_back({'l', ALL, B, false});
+            steps.push_back({'l', gate_of(c.rank), B, false});
         }
         break;
     case 'S':
-        steps.push_back({'e', ALL, A, false});
-        break;
+        return steps_of_all('e', c.rank == 1);
     default:
-        steps.push_back({'l', ALL, A, false});
-        break;
+        return steps_of_all('l', true);
     }
     return steps;
 }
@@ -301,6 +322,9 @@ std::vector<program> all_programs()
             programs.push_back({{{first, 0}, {second, 1}, {'u', 1}, {'u', 0}}, {}});
         }
     }
+    if (!g_rules.ordered) {
+        programs.push_back({{{'S', 1}, {'U', 0}}, {}});
+    }
     programs.push_back({{{'x', 0}, {'u', 0}, {'S', 0}, {'U', 0}}, {}});
     programs.push_back({{{'S', 0}, {'U', 0}, {'x', 1}, {'u', 1}}, {}});
     for (program &prog : programs) {
@@ -353,8 +377,8 @@ bool explore(size_t processes)
         ++choice[at - 1];
         std::fill(choice.begin() + long(at), choice.end(), choice[at - 1]);
     }
-    printf("%zu processes: %zu choices of programs, %zu states, no violation\n",
-           processes, choices, states);
+    printf("%zu processes, %d host%s: %zu choices of programs, %zu states, no violation\n",
+           processes, g_hosts, (g_hosts > 1) ? "s" : "", choices, states);
     return true;
 }
 
@@ -366,25 +390,36 @@ struct mutation {
 };
 
 const mutation mutations[] = {
-        {"join", "three", "who has locks waits in the row of the window's gate",
+        {"join", "three", "who has locks waits in the row of a host's gate",
          []() { g_rules.join = false; }},
         {"alone", "two", "exclusive locks are inside together",
          []() { g_rules.alone = false; }},
-        {"gate-last", "four", "the window's gate is passed behind that of the rank",
+        {"gate-last", "four", "the host's gate is passed behind that of the rank",
          []() { g_rules.gate_last = true; }},
+        {"order", "four-hosts", "the gates of hosts are passed in any order",
+         []() { g_rules.ordered = false; }},
 };
 
-const std::map<std::string, size_t> configs = {{"two", 2}, {"three", 3}, {"four", 4}};
+struct config {
+    size_t processes;
+    int hosts;
+};
+
+const std::map<std::string, config> configs = {
+        {"two", {2, 1}},       {"three", {3, 1}},       {"four", {4, 1}},
+        {"two-hosts", {2, 2}}, {"three-hosts", {3, 2}}, {"four-hosts", {4, 2}}};
 
 int list()
 {
     printf("configurations (* in the test):\n");
     for (const auto &config : configs) {
-        printf("  * %s         %zu processes\n", config.first.c_str(), config.second);
+        printf("  * %-12s %zu processes, ranks on %d host%s\n", config.first.c_str(),
+               config.second.processes, config.second.hosts,
+               (config.second.hosts > 1) ? "s" : "");
     }
     printf("mutations, and a configuration that finds each:\n");
     for (const mutation &m : mutations) {
-        printf("    %-10s %-6s %s\n", m.name, m.config, m.text);
+        printf("    %-10s %-11s %s\n", m.name, m.config, m.text);
     }
     return 0;
 }
@@ -424,5 +459,8 @@ int main(int argc, char **argv)
     if ((at != argc - 1) || !configs.count(argv[at])) {
         return usage(stderr, 2);
     }
-    return explore(configs.at(argv[at])) ? 0 : 1;
+    const config &chosen = configs.at(argv[at]);
+
+    g_hosts = chosen.hosts;
+    return explore(chosen.processes) ? 0 : 1;
 }

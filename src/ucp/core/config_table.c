@@ -146,10 +146,10 @@ const ri_config_field_t ri_config_fields[] = {
          "UCX_RNDV_SCHEME=recv_init, and with a warning if a window is left to the MPI.\n"
          "n at one rank leaves the windows of all to the MPI.",
          .flags = 0},
-        {"WIN_HOSTS", RI_CONFIG_BOOL, "n", FIELD(win_hosts),
+        {"WIN_HOSTS", RI_CONFIG_TERNARY, "auto", FIELD(win_hosts),
          "Whether that holds for windows with ranks on several hosts, too. Their locks\n"
-         "and accumulates between hosts need progress of the target. n at one rank\n"
-         "leaves the windows of all to the MPI.",
+         "and accumulates between hosts need progress of the target. auto: with MPICH,\n"
+         "where that is so anyway. n at one rank leaves the windows of all to the MPI.",
          .flags = 0},
         {"REG_CACHE", RI_CONFIG_BOOL, "y", FIELD(reg_cache),
          "Whether memory stays registered with the adapter when a message is done,\n"
