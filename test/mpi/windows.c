@@ -125,6 +125,9 @@ int main(int argc, char **argv)
     check_pscw((win_kind_t)kind, 5 * rounds, mt_key(mt_seed, 2, 0, 0));
     check_locks((win_kind_t)kind, 10 * rounds);
     check_progress((win_kind_t)kind, rounds);
+    if (mt_size > 2) {
+        check_away((win_kind_t)kind);
+    }
     check_atomics((win_kind_t)kind, 10 * rounds);
     check_accumulates((win_kind_t)kind, rounds);
     check_random((win_kind_t)kind, 2 * rounds, mt_key(mt_seed, 3, 0, 0));

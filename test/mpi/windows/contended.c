@@ -6,8 +6,10 @@
 
 #include "windows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Elements of an accumulate. Their bytes are more than a page, and not whole pages. */
 #define COUNT 1100
@@ -463,5 +465,54 @@ void check_atomics(win_kind_t kind, long rounds)
     take_tickets(&win, rounds);
     swap_in_turn(&win, rounds);
     MPI_Barrier(MPI_COMM_WORLD);
+    win_free(&win);
+}
+
+/* A file that all ranks see, on which rank 0 waits. @return Whether they do: a host of its own may
+ * have files of its own. */
+static int away_file(char *name, int size)
+{
+    int is_seen, all_see, fd;
+
+    memset(name, 0, (size_t)size);
+    if (mt_rank == 0) {
+        snprintf(name, (size_t)size, "/tmp/ucxri-windows.XXXXXX");
+        fd = mkstemp(name);
+        if (fd < 0) {
+            mt_fail("no file in /tmp");
+        }
+        close(fd);
+    }
+    MPI_Bcast(name, size, MPI_CHAR, 0, MPI_COMM_WORLD);
+    is_seen = (access(name, F_OK) == 0);
+    MPI_Allreduce(&is_seen, &all_see, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    return all_see;
+}
+
+void check_away(win_kind_t kind)
+{
+    win_t win     = win_make(MPI_COMM_WORLD, 64, 1, kind, 1);
+    int64_t value = 7;
+    char name[64];
+    int is_there = away_file(name, sizeof(name));
+
+    mt_stage("rank 0 is away");
+    if ((mt_rank == 0) && is_there) {
+        while (access(name, F_OK) == 0) { /* without MPI */
+            usleep(1000);
+        }
+    } else if ((mt_rank == 1) && is_there) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win.win);
+        MPI_Put(&value, 1, MPI_INT64_T, 2, 0, 1, MPI_INT64_T, win.win);
+        MPI_Win_unlock(2, win.win);
+        MPI_Win_lock(MPI_LOCK_SHARED, 2, 0, win.win);
+        MPI_Accumulate(&value, 1, MPI_INT64_T, 2, 0, 1, MPI_INT64_T, MPI_SUM, win.win);
+        MPI_Win_unlock(2, win.win);
+        unlink(name);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mt_rank == 0) {
+        unlink(name);
+    }
     win_free(&win);
 }

@@ -49,6 +49,9 @@ void check_locks(win_kind_t kind, long rounds);
 /* A rank that waits for a lock takes part in the messages of the rank that has it. */
 void check_progress(win_kind_t kind, long rounds);
 
+/* Rank 1 locks rank 2 while rank 0 does not call MPI: it must not need rank 0. Three ranks at least. */
+void check_away(win_kind_t kind);
+
 /* fetch_and_op and compare_and_swap, each of them by all ranks on one element. */
 void check_atomics(win_kind_t kind, long rounds);
 
