@@ -6,6 +6,7 @@
 #include "../ucp/core/switch.h"
 #include "../ucs/log.h"
 
+#include <mpi.h>
 #include <stdlib.h>
 #include <strings.h>
 
