@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Read when the library is loaded, as libucxri.so may be loaded later or not at all.
  */
 #include "setting.h"
 #include "../ucp/core/switch.h"
@@ -85,8 +87,8 @@ static void setting_read_hosts(void)
 static void __attribute__((constructor)) setting_read(void)
 {
     setting_read_level();
-    setting     = setting_of("UCXRI_WIN", "y, n or auto", "auto");
-    setting     = (setting == RI_SETTING_AUTO) ? setting_auto() : setting;
+    setting = setting_of("UCXRI_WIN", "y, n or auto", "auto");
+    setting = (setting == RI_SETTING_AUTO) ? setting_auto() : setting;
     setting_read_hosts();
 }
 

@@ -47,7 +47,8 @@ typedef struct ri_window_cell {
 /* The control memory of a rank; a cell for each other rank is behind it. All zero at first. */
 typedef struct ri_window_control {
     _Alignas(RI_CACHE_LINE) ri_gate_t lock; /* of this target */
-    _Alignas(RI_CACHE_LINE) ri_gate_t all;  /* of the host: that of its first rank is used */
+    _Alignas(RI_CACHE_LINE)
+            ri_gate_t all; /* of the host: that of its first rank is used */
     ri_window_word_t rounds[RI_WINDOW_ROUNDS];
     ri_window_word_t stripes[RI_WINDOW_STRIPES]; /* who holds it: rank + 1; 0: nobody */
     ri_window_cell_t cells[];

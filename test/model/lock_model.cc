@@ -31,8 +31,8 @@ enum {
 
 /* What is left out, to see that it is missed. */
 struct rules {
-    bool join  = true; /* who has locks does not wait in the row of a host's gate */
-    bool alone = true; /* an exclusive lock is alone among its kind */
+    bool join      = true;  /* who has locks does not wait in the row of a host's gate */
+    bool alone     = true;  /* an exclusive lock is alone among its kind */
     bool ordered   = true;  /* all pass the gates of the hosts in the same order */
     bool gate_last = false; /* the gate of the host comes behind that of the rank */
 };
@@ -377,7 +377,8 @@ bool explore(size_t processes)
         ++choice[at - 1];
         std::fill(choice.begin() + long(at), choice.end(), choice[at - 1]);
     }
-    printf("%zu processes, %d host%s: %zu choices of programs, %zu states, no violation\n",
+    printf("%zu processes, %d host%s: %zu choices of programs, %zu states, no "
+           "violation\n",
            processes, g_hosts, (g_hosts > 1) ? "s" : "", choices, states);
     return true;
 }

@@ -56,8 +56,9 @@ enum {
                                  behind those that UCX may still be at */
     RI_CONN_POSTED =
             1 << 27, /* puts by mail may not be over: messages settle them first */
-    RI_CONN_TCP     = 1 << 28, /* being closed, and UCX's part of that needs the peer's answer */
-    RI_CONN_AM_SENT = 1 << 29  /* an active message was sent by its endpoint */
+    RI_CONN_TCP =
+            1 << 28, /* being closed, and UCX's part of that needs the peer's answer */
+    RI_CONN_AM_SENT = 1 << 29 /* an active message was sent by its endpoint */
 };
 
 /* While one of the two flags is set, messages do not go through the ring or channel. */

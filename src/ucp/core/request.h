@@ -279,11 +279,11 @@ typedef struct ri_ep_op {
     ucs_list_link_t list; /* in worker->ep_ops */
     int is_close;         /* it is a close; 0: a flush */
     ri_close_wait_t wait; /* of a close */
-    int is_flushing;      /* a close: its own part is over, and UCX flushes the endpoint */
-    int is_left;          /* with is_flushing: not all was received */
-    void *flush;          /* with is_flushing: UCX's request, or its status */
-    uint32_t flags;       /* of the application's call */
-    uint32_t conn_id;     /* id of conn, which may be gone; 0: of the whole worker */
+    int is_flushing;  /* a close: its own part is over, and UCX flushes the endpoint */
+    int is_left;      /* with is_flushing: not all was received */
+    void *flush;      /* with is_flushing: UCX's request, or its status */
+    uint32_t flags;   /* of the application's call */
+    uint32_t conn_id; /* id of conn, which may be gone; 0: of the whole worker */
     /* of a flush: worker->rma.seq of the latest operation that it is for */
     uint64_t rma;
     /* of a close: UCS_OK, or why puts before it are lost, with which the close fails */

@@ -8,6 +8,7 @@
 #include "close.h"
 #include "../core/rma_order.h"
 #include "../core/stock_transport.h"
+#include "../dt/mpi_abi.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../link/control.h"
@@ -30,11 +31,20 @@
 
 double ri_close_grace = 0.2;
 
+/* @return Whether the worker is that of MPICH: it closes when all has been received that a rank needs,
+ * its active messages as well. */
+static int close_is_of_mpich(const ri_worker_t *worker)
+{
+    return (worker->context->features & UCP_FEATURE_TAG) &&
+           (ri_mpi_kind() == RI_MPI_MPICH);
+}
+
 /* @return Whether UCX may have to flush more than this library's messages, which only the
  * application knows the sense of. */
 static int close_has_other_data(const ri_conn_t *conn)
 {
-    return atomic_load_explicit(&ri_conn_unseen, memory_order_relaxed) ||
+    return (atomic_load_explicit(&ri_conn_unseen, memory_order_relaxed) &&
+            !close_is_of_mpich(conn->worker)) ||
            ri_rma_wants_flush(conn->worker, conn);
 }
 

@@ -149,7 +149,7 @@ static int ep_op_try_flushing(ri_ep_op_t *op)
     ri_conn_t *conn = op->conn;
     int has_ended   = !UCS_PTR_IS_PTR(op->flush) ||
                     (ri_stock.request_check_status(op->flush) != UCS_INPROGRESS);
-    int must_wait   = !op->is_left && ri_close_must_wait(conn);
+    int must_wait = !op->is_left && ri_close_must_wait(conn);
 
     if (!has_ended && !ri_close_is_unanswered(conn, &op->wait)) {
         return 0;
@@ -162,7 +162,8 @@ static int ep_op_try_flushing(ri_ep_op_t *op)
         return 0;
     }
     if (!has_ended) {
-        ri_info("a connection over TCP is closed without an answer of its peer, which closes it "
+        ri_info("a connection over TCP is closed without an answer of its peer, which "
+                "closes it "
                 "as well");
     }
     ep_op_close_behind(op, op->is_left || must_wait);

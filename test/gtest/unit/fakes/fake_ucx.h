@@ -66,7 +66,8 @@ struct request {
     ucp_request_param_t param;
     bool freed = false;
     bool ready = true; /* the test may complete it */
-    ucs_status_t status = UCS_INPROGRESS; /* without a callback: what is to be asked for */
+    ucs_status_t status =
+            UCS_INPROGRESS; /* without a callback: what is to be asked for */
     /* Of a send: what it must not change before its end */
     const void *header_at = nullptr;
     bytes header;

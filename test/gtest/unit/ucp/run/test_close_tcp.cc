@@ -221,8 +221,8 @@ TEST_F(test_close_tcp, unused)
     ucs_status_t status = UCS_INPROGRESS;
     param.op_attr_mask  = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                          UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-    param.user_data     = &status;
-    param.cb.send       = [](void *request, ucs_status_t how, void *arg) {
+    param.user_data = &status;
+    param.cb.send   = [](void *request, ucs_status_t how, void *arg) {
         *static_cast<ucs_status_t *>(arg) = how;
         ri_req_put(ri_req_of_handle(request));
     };
@@ -235,9 +235,9 @@ TEST_F(test_close_tcp, the_applications_own_use)
 {
     stall(m_ucx.get());
     ucp_request_param_t param = {};
-    ri_conn_unseen = 1;
+    ri_conn_unseen            = 1;
     EXPECT_TRUE(UCS_PTR_IS_PTR(ri_ep_close(m_conn, &param))); /* UCX's own request */
-    ri_conn_unseen = 0;
+    ri_conn_unseen    = 0;
     m_back->rma.count = 1;
     m_back->flags |= RI_CONN_BEHIND_RMA; /* a put that was not flushed */
     EXPECT_TRUE(UCS_PTR_IS_PTR(ri_ep_close(m_back, &param)));
@@ -274,8 +274,8 @@ TEST_F(test_close_tcp, left_message)
 {
     talk_both_ways();
     connect_planes();
-    bytes content = pattern(1, LONG);
-    send_ptr s    = m_a->send(m_conn, content, 5);
+    bytes content     = pattern(1, LONG);
+    send_ptr s        = m_a->send(m_conn, content, 5);
     m_a->may_end_open = true;
     pump();
     stall(m_ucx.get());
@@ -339,8 +339,8 @@ TEST_F(test_close_tcp, does_not_outlive_its_worker)
 TEST_F(test_close_tcp, one_of_two_endpoints_of_the_peer)
 {
     talk_both_ways();
-    endpoint *ab2   = m_a->new_endpoint(m_b.get());
-    ri_conn_t *two  = m_a->connect(ab2, RECEIVER);
+    endpoint *ab2  = m_a->new_endpoint(m_b.get());
+    ri_conn_t *two = m_a->connect(ab2, RECEIVER);
     m_a->send(two, bytes(100), 1);
     recv_ptr r = m_b->recv(1, ~0ul, 100);
     for (const packet &p : ab2->sent) {
