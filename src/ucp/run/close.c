@@ -29,29 +29,23 @@
 /* A look goes through all that was not received, so it is not taken more often than that. */
 #define CLOSE_LOOK_TIME 1e-3
 
-double ri_close_grace = 0.2;
+double ri_close_grace        = 0.2;
+double ri_close_answer_grace = 0.01;
+int ri_close_like_mpich      = 0;
 
-/* @return Whether the worker is that of MPICH: it closes when all has been received that a rank needs,
- * its active messages as well. */
+/* MPICH closes when a rank has received all that it needs, and calls UCX no more when its closes have
+ * ended. Others may close an endpoint and still receive by the worker. */
 static int close_is_of_mpich(const ri_worker_t *worker)
 {
     return (worker->context->features & UCP_FEATURE_TAG) &&
-           (ri_mpi_kind() == RI_MPI_MPICH);
+           (ri_close_like_mpich || (ri_mpi_kind() == RI_MPI_MPICH));
 }
 
-/* @return Whether UCX may have to flush more than this library's messages, which only the
- * application knows the sense of. */
-static int close_has_other_data(const ri_conn_t *conn)
-{
-    return (atomic_load_explicit(&ri_conn_unseen, memory_order_relaxed) &&
-            !close_is_of_mpich(conn->worker)) ||
-           ri_rma_wants_flush(conn->worker, conn);
-}
-
-/* @return Whether anything has gone by the endpoint, or is to go by it. */
+/* @return Whether anything may have gone by the endpoint, or is to go by it. */
 static int close_is_used(const ri_conn_t *conn)
 {
-    return (conn->flags & RI_CONN_AM_SENT) || (conn->rma.count != 0) ||
+    return atomic_load_explicit(&ri_conn_unseen, memory_order_relaxed) ||
+           (conn->flags & RI_CONN_AM_SENT) || (conn->rma.count != 0) ||
            (conn->remote_id != 0) ||
            ((conn->peer != NULL) && !ucs_list_is_empty(&conn->peer->streams));
 }
@@ -61,7 +55,8 @@ static int close_is_used(const ri_conn_t *conn)
 ri_close_kind_t ri_close_begin(ri_conn_t *conn)
 {
     if ((conn->flags & (RI_CONN_PEER_MODE | RI_CONN_SELF)) || (conn->status != UCS_OK) ||
-        close_has_other_data(conn) || !ri_stock_transport_is_tcp(conn->ep)) {
+        !close_is_of_mpich(conn->worker) || ri_rma_wants_flush(conn->worker, conn) ||
+        !ri_stock_transport_is_tcp(conn->ep)) {
         return RI_CLOSE_PLAIN;
     }
     if (!close_is_used(conn)) {
@@ -234,11 +229,10 @@ static double close_limit(const ri_conn_t *conn)
                                       ri_config.close_timeout;
 }
 
-/* Look, and count the time. @return Whether nothing has moved for the limit of a close. */
-static int close_is_idle(ri_conn_t *conn, ri_close_wait_t *wait)
+/* Look, and count the time. @return Whether nothing has moved for so many seconds. */
+static int close_is_idle(ri_conn_t *conn, ri_close_wait_t *wait, double limit)
 {
-    double limit = close_limit(conn);
-    double now   = ri_clock_now();
+    double now = ri_clock_now();
     uint64_t seen;
 
     if (now - wait->checked < ri_min(CLOSE_LOOK_TIME, limit / CLOSE_CALLS)) {
@@ -256,14 +250,14 @@ static int close_is_idle(ri_conn_t *conn, ri_close_wait_t *wait)
 
 int ri_close_has_expired(ri_conn_t *conn, ri_close_wait_t *wait)
 {
-    return close_is_idle(conn, wait) && !ri_ud_ends_remind(conn) &&
+    return close_is_idle(conn, wait, close_limit(conn)) && !ri_ud_ends_remind(conn) &&
            (ri_conn_is_needed(conn, RI_CONN_NEED_MEMORY) ||
             ((conn->flags & RI_CONN_TCP) && close_is_peers_too(conn)));
 }
 
 int ri_close_is_unanswered(ri_conn_t *conn, ri_close_wait_t *wait)
 {
-    return close_is_peers_too(conn) && close_is_idle(conn, wait);
+    return close_is_peers_too(conn) && close_is_idle(conn, wait, ri_close_answer_grace);
 }
 
 /* Say what is left, once in a process. Nothing is wrong if the peer computes for long; but a

@@ -16,12 +16,13 @@
  * received is left as it is then: the conn stays, without an endpoint, and the peer can
  * receive it until the worker is destroyed. (protocol.md section 5)
  *
- * UCX's part of a close is a flush. Over TCP the peer has to answer that, and a peer that waits in
- * its process manager's barrier answers nobody. So both sides say that they close there, and a
- * close ends when nothing has moved for a moment after the peer's word. Without that word it waits
- * as UCX does: the peer may compute, and what it has not taken yet may not have left this process.
- * If nothing was ever sent by the endpoint, the close does not wait at all: UCX would connect it for
- * the flush.
+ * UCX's part of a close is a flush. Over TCP the peer has to answer that, and a rank of MPICH that
+ * waits in the process manager's barrier answers nobody. So ranks of MPICH say that they close there,
+ * and a close ends when nothing has moved for a moment after the peer's word. Without that word it
+ * waits as UCX does: the peer may compute, and what it has not taken yet may not have left this
+ * process. If nothing was ever sent by the endpoint, the close does not wait at all: UCX would connect
+ * it for the flush. Other programs close as UCX does: one that has said that it closes may receive by
+ * its worker for as long as it likes.
  *
  * Rejected: to end such sends and tell the peer. A peer that computes for long would lose a message
  * in a program without a mistake: a send that is copied to the pool is complete before its
@@ -35,6 +36,12 @@
 /* After CLOSING, what the peer has begun, or finds in its rings, may still move: so many seconds
  * without that end a close. Tests change it. */
 extern double ri_close_grace;
+
+/* ... and so many without an answer to UCX's flush; all that the peer needed has come by then. */
+extern double ri_close_answer_grace;
+
+/* 1: this process closes as one of MPICH. Tests set it. */
+extern int ri_close_like_mpich;
 
 /* What UCX's part of a close needs. */
 typedef enum {

@@ -93,6 +93,8 @@ protected:
     static bool is_closing(const ri_conn_t *conn) { return conn->peer->closing; }
 
     setting<double> m_grace{ri_close_grace, 0};
+    setting<double> m_answer_grace{ri_close_answer_grace, 0};
+    setting<int> m_like_mpich{ri_close_like_mpich, 1};
 };
 
 TEST_F(test_close_tcp, transport_is_found)
@@ -188,7 +190,7 @@ TEST_F(test_close_tcp, peer_computes)
 /* What the peer still moves is waited for, by the time between two looks. */
 TEST_F(test_close_tcp, grace)
 {
-    ri_close_grace = 0.2;
+    ri_close_answer_grace = 0.2;
     talk_both_ways();
     stall(m_ucx.get());
     ucs_status_ptr_t ret = close(m_conn);
@@ -202,7 +204,7 @@ TEST_F(test_close_tcp, grace)
         wait.checked -= 1; /* as if it was long ago */
         EXPECT_EQ(i == 16, ri_close_is_unanswered(m_conn, &wait)) << i;
     }
-    ri_close_grace = 0;
+    ri_close_answer_grace = 0;
     pump();
     end(ret);
 }
@@ -230,21 +232,36 @@ TEST_F(test_close_tcp, unused)
     EXPECT_EQ(UCS_OK, status);
 }
 
-/* What the library does not see may have used the endpoint. */
+/* Puts that were not flushed, and programs that may receive after their close, are left to UCX. */
 TEST_F(test_close_tcp, the_applications_own_use)
 {
     stall(m_ucx.get());
     ucp_request_param_t param = {};
-    ri_conn_unseen            = 1;
+    ri_close_like_mpich       = 0;
     EXPECT_TRUE(UCS_PTR_IS_PTR(ri_ep_close(m_conn, &param))); /* UCX's own request */
-    ri_conn_unseen    = 0;
-    m_back->rma.count = 1;
-    m_back->flags |= RI_CONN_BEHIND_RMA; /* a put that was not flushed */
+    ri_close_like_mpich = 1;
+    m_back->rma.count   = 1;
+    m_back->flags |= RI_CONN_BEHIND_RMA;
     EXPECT_TRUE(UCS_PTR_IS_PTR(ri_ep_close(m_back, &param)));
     for (fake::request *req : m_ucx->requests) {
         EXPECT_FALSE(req->freed);
         req->freed = true;
     }
+}
+
+/* The library does not see by which endpoint the application has sent messages of its own: the close
+ * of any may have to wait for its connection. */
+TEST_F(test_close_tcp, messages_that_are_not_seen)
+{
+    stall(m_ucx.get());
+    ri_conn_unseen       = 1;
+    ucs_status_ptr_t ret = close(m_conn);
+    ri_conn_unseen       = 0;
+    EXPECT_FALSE(has_ended(ret));
+    EXPECT_FALSE(m_ab->closed);
+    m_ucx->complete();
+    pump();
+    end(ret);
 }
 
 /* Other transports, and error handling that ends a flush, are left to UCX. */
