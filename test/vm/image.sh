@@ -13,7 +13,8 @@ IMAGE_PLUGINS=(libibverbs/librxe-rdmav*.so ucx/libuct_*.so* openmpi/lib/openmpi*
     'pmix*/lib/pmix/*.so' coreutils/libstdbuf.so)
 IMAGE_DATA=(/etc/libibverbs.d/rxe.driver /etc/openmpi /usr/share/openmpi)
 # All that the tests need of a build directory, those on two machines, and the others besides
-IMAGE_BUILT_PAIR=(src/libucxri.so test/bin/mpich test/bin/openmpi)
+IMAGE_BUILT_PAIR=(src/libucxri.so src/libucxri_win_mpich.so src/libucxri_win_openmpi.so
+    test/bin/mpich test/bin/openmpi)
 IMAGE_BUILT=("${IMAGE_BUILT_PAIR[@]}" test/gtest/gtest_unit test/gtest/gtest_ucp
     test/gtest/gtest_softhca)
 

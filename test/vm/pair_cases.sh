@@ -44,6 +44,10 @@ full  ud_order            400 pair 'ud_received' MPI 2 order --iters 3 UCXRI_RTR
 full  ud_mix_modes        400 pair 'ud_received' MPI 2 mix_modes --iters 10 UCXRI_RTR=y $BY_UD
 full  ud_cancel_trunc     400 pair_one_way 'ud_received' MPI 2 cancel_trunc UCXRI_RTR=y $BY_UD
 full  tcp_mix_modes       400 pair 'tx_bulk' MPI 2 mix_modes --iters 20 UCXRI_IB_DEVICES=
+full  windows_tcp         600 pair_windows MPI 2 --rounds 4 UCXRI_IB_DEVICES=
+full  windows_created     600 pair_windows MPI 2 --rounds 2 --kind 2 UCXRI_IB_DEVICES=
+full  windows_four        900 pair_windows MPI 4 --rounds 2 UCXRI_IB_DEVICES=
+full  windows_rc          600 pair_windows MPI 2 --rounds 2 UCX_TLS=rc_v,tcp,self UCX_NET_DEVICES=rxe0:1,eth0
 full  loss_rc             400 pair_netem 'loss 1%' pair "$BY_RC" MPI 2 two_hosts
 full  loss_ud             400 pair_netem 'delay 1ms reorder 90% loss 1% duplicate 1%' pair 'ud_received ud_resent' MPI 2 two_hosts $BY_UD
 full  cut_rc              400 pair_cut alpha 5 'qp_created' MPI 2 two_hosts --rounds 2 UCXRI_RTR=y
@@ -275,6 +279,14 @@ pair_without()
     cat /tmp/job
     [ $status -ne 0 ] && ! grep -q '^round 1' /tmp/job &&
         grep -qE 'a peer runs without ucxri.*UCX_RNDV_SCHEME=recv_init.*LD_PRELOAD=libucxri.so|no active messages transport' /tmp/job
+}
+
+# pair_windows MPI RANKS OPTIONS... NAME=VALUE...: windows, whose ranks are on two machines, are those
+# of the library
+pair_windows()
+{
+    pair_mpi "$1" "$2" windows --target 1 "${@:3}" "PAIR_WINDOWS=$1" UCXRI_WIN_HOSTS=y \
+        UCXRI_LOG_LEVEL=info && grep -q "window of $2 ranks.* by this library" /tmp/said
 }
 
 # pair_lose MPI NAME=VALUE...: beta loses its power, and comes back without the job. What becomes of

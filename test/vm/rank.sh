@@ -3,13 +3,14 @@
 #
 # A rank of a job on two machines: as process 20000 of its machine, the next one there 20100, as
 # those of the other machine are. Loads the library $PAIR_LIBRARY, but not on the host
-# $PAIR_WITHOUT.
+# $PAIR_WITHOUT, and behind it the library for the windows of the MPI $PAIR_WINDOWS.
 # Usage: rank.sh PROGRAM OPTIONS...
 pid=$((20000 + 100 * ${MPI_LOCALRANKID-${OMPI_COMM_WORLD_LOCAL_RANK-0}}))
 [ "$(hostname)" = alpha ] || pid=$((pid + ${PAIR_APART-0}))
 with=()
 if [ -n "$PAIR_LIBRARY" ] && [ "${PAIR_WITHOUT-}" != "$(hostname)" ]; then
-    with=(UCX_RNDV_SCHEME=recv_init LD_PRELOAD="$PAIR_LIBRARY")
+    with=(UCX_RNDV_SCHEME=recv_init
+        LD_PRELOAD="$PAIR_LIBRARY${PAIR_WINDOWS:+ ${PAIR_LIBRARY%.so}_win_$PAIR_WINDOWS.so}")
 fi
 
 # Another process may be started in between
