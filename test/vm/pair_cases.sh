@@ -47,7 +47,7 @@ full  tcp_mix_modes       400 pair 'tx_bulk' MPI 2 mix_modes --iters 20 UCXRI_IB
 full  windows_tcp         600 pair_windows MPI 2 --rounds 4 UCXRI_IB_DEVICES=
 full  windows_created     600 pair_windows MPI 2 --rounds 2 --kind 2 UCXRI_IB_DEVICES=
 full  windows_four        900 pair_windows MPI 4 --rounds 2 UCXRI_IB_DEVICES=
-full  windows_rc          600 pair_windows MPI 2 --rounds 2 UCX_TLS=rc_v,self UCX_NET_DEVICES=rxe0:1 UCX_IB_GID_INDEX=1
+full  windows_rc          900 pair_windows MPI 2 --rounds 2 UCX_TLS=rc_v,self "${ON_RXE[@]}"
 full  loss_rc             400 pair_netem 'loss 1%' pair "$BY_RC" MPI 2 two_hosts
 full  loss_ud             400 pair_netem 'delay 1ms reorder 90% loss 1% duplicate 1%' pair 'ud_received ud_resent' MPI 2 two_hosts $BY_UD
 full  cut_rc              400 pair_cut alpha 5 'qp_created' MPI 2 two_hosts --rounds 2 UCXRI_RTR=y
