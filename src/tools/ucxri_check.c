@@ -11,6 +11,7 @@
 #include "ucxri_check.h"
 #include "ucxri_check_libs.h"
 #include "ucxri_check_openmpi.h"
+#include "ucxri_check_windows.h"
 #include "ucxri_wrap.h"
 #include "ucp/core/switch.h"
 #include "ucs/rank.h"
@@ -336,6 +337,14 @@ static void check_files(check_t *check, const char *library, const char *program
     check_elf_free(&elf);
 }
 
+void check_note_windows(check_t *check, const char *libraries)
+{
+    if ((check->fault == CHECK_NO_FAULT) && (check->windows != NULL)) {
+        check_windows(check->windows, !check->is_openmpi, libraries, check->windows_line,
+                      sizeof(check->windows_line));
+    }
+}
+
 void check_program(check_t *check, const char *library, const char *program)
 {
     check_files(check, library, program, 1);
@@ -448,6 +457,7 @@ void check_environment(check_t *check, const char *program)
                  RI_SWITCH_VARIABLE "=%.64s " RI_SWITCH_IS_MEANT,
                  getenv(RI_SWITCH_VARIABLE));
     }
+    check_note_windows(check, getenv("LD_PRELOAD"));
     free(library);
 }
 
@@ -512,6 +522,9 @@ int check_print(const check_t *check, const char *note)
     wrap_printf(stdout, label, "active: %s, because %s%s%s",
                 (check->fault == CHECK_NO_FAULT) ? "yes" : "no", check->because,
                 (check->remedy[0] == '\0') ? "" : ": ", check->remedy);
+    if (check->windows_line[0] != '\0') {
+        wrap_print(stdout, label, check->windows_line);
+    }
     if (check->hint[0] != '\0') {
         wrap_print(stdout, label, check->hint);
     }

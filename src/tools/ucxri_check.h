@@ -51,6 +51,7 @@ typedef struct check {
     char because[CHECK_TEXT_MAX]; /* what the fault is, or what says that there is none */
     char remedy[CHECK_TEXT_MAX];  /* "": none */
     char hint[CHECK_TEXT_MAX];    /* what is to be known beside that; "": nothing */
+    char windows_line[CHECK_TEXT_MAX]; /* whose the windows of MPI are; "": not known */
 } check_t;
 
 /** @return Whether the library can be preloaded: there is no fault, or one of those behind that. */
@@ -63,6 +64,10 @@ void check_program(check_t *check, const char *library, const char *program);
 /** Check whether the environment of this process asks for the library, and whether the loader has
  * loaded it here; then @a program by its path, unless it is NULL. */
 void check_environment(check_t *check, const char *program);
+
+/** Note whose the windows of the program are, if there is no fault. @a libraries are what is preloaded,
+ * as LD_PRELOAD has it; NULL: nothing. */
+void check_note_windows(check_t *check, const char *libraries);
 
 /** Find a program as execvp() does.
  *
@@ -79,7 +84,8 @@ int check_find_program(const char *name, char *path, size_t max);
 int check_has_program(check_t *check, const char *name, char *path, size_t max);
 
 /** Print the verdict on standard output: "active: yes, because ...", or "active: no, because ...",
- * under a launcher with the rank and the host in front, and then the hint, if there is one. All of
+ * under a launcher with the rank and the host in front, and then the line about windows and the
+ * hint, if there are any. All of
  * it is written in one piece.
  *
  * @param note  A last line, or NULL.

@@ -369,7 +369,9 @@ int main(int argc, char **argv)
     if (check_has_program(&check, options.command[0], program, sizeof(program))) {
         check_program(&check, options.is_off ? NULL : library, program);
     }
+    run_env_add_windows(library, check.windows, libraries, sizeof(libraries));
     if (options.is_check) {
+        check_note_windows(&check, libraries);
         return run_check(&check);
     }
 
@@ -388,7 +390,6 @@ int main(int argc, char **argv)
         if (options.is_off || !check_can_preload(&check)) {
             must(run_env_switch_off());
         } else {
-            run_env_add_windows(library, check.windows, libraries, sizeof(libraries));
             must(run_env_switch_on(libraries, ri_rank_is_first()));
             set_outputs(&options);
         }

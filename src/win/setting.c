@@ -7,6 +7,7 @@
 #include "setting.h"
 #include "../ucp/core/switch.h"
 #include "../ucs/log.h"
+#include "../ucs/yes_no.h"
 
 #include <mpi.h>
 #include <stdlib.h>
@@ -42,21 +43,18 @@ static ri_setting_t setting_auto(void)
  * or AUTO: the preset. */
 static ri_setting_t setting_of(const char *name, const char *expected, const char *preset)
 {
-    static const char *const yes[] = {"y", "yes", "on", "1", "true"};
-    static const char *const no[]  = {"n", "no", "off", "0", "false"};
-    const char *value              = getenv(name);
-    unsigned i;
+    const char *value = getenv(name);
 
     if ((value == NULL) || !strcasecmp(value, preset)) {
         return RI_SETTING_AUTO;
     }
-    for (i = 0; i < sizeof(yes) / sizeof(yes[0]); ++i) {
-        if (!strcasecmp(value, yes[i])) {
-            return RI_SETTING_YES;
-        }
-        if (!strcasecmp(value, no[i])) {
-            return RI_SETTING_NO;
-        }
+    switch (ri_yes_no(value)) {
+    case 1:
+        return RI_SETTING_YES;
+    case 0:
+        return RI_SETTING_NO;
+    default:
+        break;
     }
     ri_warn("%s=%s: expected %s; %s is taken", name, value, expected, preset);
     return RI_SETTING_AUTO;

@@ -6,6 +6,7 @@
  * accepted. The three are next to each other, so that they agree.
  */
 #include "config_value.h"
+#include "../../ucs/yes_no.h"
 
 #include <ucs/config/types.h>
 #include <ucs/sys/string.h>
@@ -155,11 +156,9 @@ static int value_find_name(const char *value, const char *const *names)
 
 static int value_read_bool(const char *value, int *member)
 {
-    static const char *const no[]  = {"n", "no", "0", "off", "false", NULL};
-    static const char *const yes[] = {"y", "yes", "1", "on", "true", NULL};
-    int is_yes                     = value_find_name(value, yes) >= 0;
+    int is_yes = ri_yes_no(value);
 
-    if (!is_yes && (value_find_name(value, no) < 0)) {
+    if (is_yes < 0) {
         return 0;
     }
     *member = is_yes;

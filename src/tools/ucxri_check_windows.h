@@ -1,0 +1,23 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * To whom windows of MPI would belong.
+ */
+#ifndef UCXRI_CHECK_WINDOWS_H
+#define UCXRI_CHECK_WINDOWS_H
+
+#include <stddef.h>
+
+/**
+ * Say whose the windows of a program are.
+ *
+ * @param library      The name of the library for windows of its MPI.
+ * @param has_hosts    That library takes windows of several hosts if nothing is set.
+ * @param libraries    What is preloaded, as LD_PRELOAD has it; NULL: nothing.
+ * @param line         Gets the line, @a max bytes with the end.
+ */
+void check_windows(const char *library, int has_hosts, const char *libraries, char *line,
+                   size_t max);
+
+#endif
