@@ -22,15 +22,22 @@ typedef struct net_shown {
     ucp_mem_h memory; /* NULL: there are no bytes */
 } net_shown_t;
 
+/* A request of UCX has ended, of which @a count counts those under way. */
+static void net_ended(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
+                      void *request, ucs_status_t status)
+{
+    if (status != UCS_OK) {
+        ri_window_net_lose(reach, RI_WINDOW_OPS_FAILED);
+    }
+    atomic_fetch_sub(count, 1);
+    ri_stock.request_free(request);
+}
+
 static void net_moved(void *request, ucs_status_t status, void *user_data)
 {
     ri_window_net_reach_t *reach = user_data;
 
-    if (status != UCS_OK) {
-        ri_window_net_lose(reach, RI_WINDOW_OPS_FAILED);
-    }
-    atomic_fetch_sub(&reach->num_moves, 1);
-    ri_stock.request_free(request);
+    net_ended(reach, &reach->num_moves, request, status);
 }
 
 /* Under the lock: put or get, not waiting for the end. @return POSTED, FAILED or GONE. */
@@ -185,11 +192,7 @@ static void net_flushed(void *request, ucs_status_t status, void *user_data)
 {
     ri_window_net_reach_t *reach = user_data;
 
-    if (status != UCS_OK) {
-        ri_window_net_lose(reach, RI_WINDOW_OPS_FAILED);
-    }
-    atomic_fetch_sub(&reach->num_flushes, 1);
-    ri_stock.request_free(request);
+    net_ended(reach, &reach->num_flushes, request, status);
 }
 
 /* Under the lock: begin to flush what UCX has put. */
