@@ -161,4 +161,12 @@ static inline int ri_stock_version_at_least(unsigned major, unsigned minor)
            ((ri_stock.version_major == major) && (ri_stock.version_minor >= minor));
 }
 
+/** Do not wait for what a function of UCP has returned, if that is a request: it ends by itself. */
+static inline void ri_stock_forget(ucs_status_ptr_t ret)
+{
+    if (UCS_PTR_IS_PTR(ret)) {
+        ri_stock.request_free(ret);
+    }
+}
+
 #endif

@@ -4,8 +4,9 @@
  * The locks of windows: gates (src/uct/shm/gate.h), and how src/win/epoch.c passes several of them.
  *
  * Each process has a program of locks and unlocks of two ranks, each by itself or both together. The
- * ranks are on one host, or each on a host of its own. All combinations of programs are gone through, and all interleavings of each. In none may an exclusive
- * lock be held beside another lock of that rank, or may all wait.
+ * ranks are on one host, or each on a host of its own. All combinations of programs are gone through,
+ * and all interleavings of each. In none may an exclusive lock be held beside another lock of that
+ * rank, or may all wait.
  *
  * A step is what the code does in one atomic instruction: to come to a gate, to be let in by it, to
  * join, to leave. Programs lock ranks in rising order, as programs have to that use several locks.
@@ -42,8 +43,8 @@ int g_hosts = 1;
 
 /* One call of a program. */
 struct call {
-    char kind; /* s: shared, x: exclusive, u: unlock, S: lock all, U: unlock all */
-    int rank;  /* with S 1: the last host first */
+    char kind; /* s: shared, x: exclusive, u: unlock, S: lock all, R: lock all, the last host first, U: unlock all */
+    int rank;
 };
 
 /* One atomic step of a call. */
@@ -141,7 +142,8 @@ std::vector<step> steps_of(const process &p, const call &c)
         }
         break;
     case 'S':
-        return steps_of_all('e', c.rank == 1);
+    case 'R':
+        return steps_of_all('e', c.kind == 'R');
     default:
         return steps_of_all('l', true);
     }
@@ -163,7 +165,7 @@ void hold(process &p, const call &c, size_t steps)
         p.held[c.rank] = c.kind;
     } else if ((c.kind == 'u') && is_first) {
         p.held[c.rank] = 0;
-    } else if ((c.kind == 'S') && is_last) {
+    } else if (((c.kind == 'S') || (c.kind == 'R')) && is_last) {
         p.has_all = true;
     } else if ((c.kind == 'U') && is_first) {
         p.has_all = false;
@@ -297,6 +299,7 @@ std::string name_of(const program &prog)
             name += " unlock-";
             break;
         case 'S':
+        case 'R':
             name += " lock-all";
             continue;
         default:
@@ -323,7 +326,7 @@ std::vector<program> all_programs()
         }
     }
     if (!g_rules.ordered) {
-        programs.push_back({{{'S', 1}, {'U', 0}}, {}});
+        programs.push_back({{{'R', 0}, {'U', 0}}, {}});
     }
     programs.push_back({{{'x', 0}, {'u', 0}, {'S', 0}, {'U', 0}}, {}});
     programs.push_back({{{'S', 0}, {'U', 0}, {'x', 1}, {'u', 1}}, {}});

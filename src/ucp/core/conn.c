@@ -12,8 +12,7 @@
 
 #include <math.h>
 
-ri_map_t ri_conn_map        = RI_MAP_INITIALIZER;
-_Atomic(int) ri_conn_unseen = 0;
+ri_map_t ri_conn_map = RI_MAP_INITIALIZER;
 
 ucs_status_t ri_conn_set_peer(ri_conn_t *conn, const ri_wire_worker_t *remote)
 {

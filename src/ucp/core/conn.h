@@ -12,7 +12,6 @@
 #define RI_CONN_H
 
 #include <assert.h>
-#include <stdatomic.h>
 
 #include "conn_types.h"
 #include "module.h"
@@ -43,10 +42,6 @@ static inline void ri_conn_set_life(ri_conn_t *conn, uint32_t life)
 
 /* The conns of all workers of this process, by their endpoint. It has a lock of its own. */
 extern ri_map_t ri_conn_map;
-
-/* Whether the application has sent active messages or streams of its own, by any endpoint of the
- * process: nobody but UCX sees what becomes of them. */
-extern _Atomic(int) ri_conn_unseen;
 
 /** @return Whether what was sent on a conn is still received, and answered: it works, or has failed
  * by a lost number only. */

@@ -45,7 +45,7 @@ enum {
     RI_CONN_LONG      = 1 << 21, /* has sent a message above EAGER_THRESH */
     RI_CONN_PLANE_TOLD =
             1 << 22, /* PLANE_REQ has told the peer that this process can write */
-    RI_CONN_CLOSING_TOLD = 1 << 23, /* CLOSING was said, or nobody is there to hear it */
+    RI_CONN_CLOSING_TOLD = 1 << 23, /* CLOSING was said, or need not be */
     RI_CONN_LEFT =
             1 << 24, /* its endpoint is closed: it is there for what the peer has not
                               received yet (run/close.h) */
@@ -56,9 +56,9 @@ enum {
                                  behind those that UCX may still be at */
     RI_CONN_POSTED =
             1 << 27, /* puts by mail may not be over: messages settle them first */
-    RI_CONN_TCP =
-            1 << 28, /* being closed, and UCX's part of that needs the peer's answer */
-    RI_CONN_AM_SENT = 1 << 29 /* an active message was sent by its endpoint */
+    RI_CONN_TELLS =
+            1
+            << 28 /* being closed over TCP: both sides say that they close (run/close.h) */
 };
 
 /* While one of the two flags is set, messages do not go through the ring or channel. */

@@ -76,7 +76,7 @@ void ri_peer_note_bye(ri_peer_t *peer, uint32_t conn_id)
             return;
         }
     }
-    ri_peer_note_closing(peer);
+    peer->all_bye = 1;
 }
 
 void ri_peer_check_failed(ri_worker_t *worker, uint64_t uid, ucs_status_t status)

@@ -66,7 +66,7 @@ static inline void ri_peer_note_closing(ri_peer_t *peer)
     }
 }
 
-/** BYE has come by a stream of @a peer, from its conn @a conn_id: note CLOSING if none of its
+/** BYE has come by a stream of @a peer, from its conn @a conn_id: note that, and whether none of its
  * streams is open any more. */
 void ri_peer_note_bye(ri_peer_t *peer, uint32_t conn_id);
 

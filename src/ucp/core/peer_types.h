@@ -124,6 +124,7 @@ struct ri_peer {
 
     uint8_t closing; /* the peer has said that its application closes the last endpoint to this
                         worker, and has sent nothing by a new one */
+    uint8_t all_bye; /* BYE has come by all of its streams */
     /* of the peer's conn whose BYE came last, by which it may be told more; 0: none came */
     uint32_t closed_conn_id;
 

@@ -10,7 +10,8 @@
 #include <ucp/api/ucp.h>
 
 /** @return Whether a lane of the endpoint is by TCP: UCX can end a flush of it only while the peer
- * calls UCX. 0 as well if that cannot be found out. Takes some microseconds. */
+ * calls UCX. 0 as well if that cannot be found out. UCX formats text for it: not for what is called
+ * often. */
 int ri_stock_transport_is_tcp(ucp_ep_h ep);
 
 #endif

@@ -55,6 +55,7 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
     }
 
     peer->closing          = 0; /* it has another endpoint */
+    peer->all_bye          = 0;
     stream->worker         = worker;
     stream->peer           = peer;
     stream->remote_conn_id = hello->conn_id;

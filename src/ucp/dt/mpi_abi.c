@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ typedef int (*version_t)(char *, int *);
 
 typedef struct mpi_functions {
     ri_mpi_kind_t kind;
+    unsigned version; /* of MPICH, as 402 for 4.2 */
     void *envelope;
     void *envelope_large; /* MPICH from MPI 4 on: also of types that are made with counts */
     void *contents;
@@ -102,6 +104,16 @@ static ri_mpi_kind_t mpi_kind_of(const char *version)
     return RI_MPI_NONE;
 }
 
+/* 0: it is another MPI. */
+static unsigned mpi_mpich_version_of(const char *text)
+{
+    unsigned major, minor;
+
+    return (sscanf(text, "MPICH Version: %u.%u", &major, &minor) == 2) ?
+                   major * 100 + minor :
+                   0;
+}
+
 /* Look the functions up. All have to be there. @return Which MPI they are of. */
 static ri_mpi_kind_t mpi_look_up(version_t get_version)
 {
@@ -114,6 +126,7 @@ static ri_mpi_kind_t mpi_look_up(version_t get_version)
     if ((version != NULL) && (get_version(version, &length) == 0)) {
         version[MPI_VERSION_BYTES - 1] = '\0';
         kind                           = mpi_kind_of(version);
+        mpi.version                    = mpi_mpich_version_of(version);
     }
     free(version);
 
@@ -152,6 +165,11 @@ ri_mpi_kind_t ri_mpi_kind(void)
     }
     pthread_mutex_unlock(&mpi_lock);
     return mpi.kind;
+}
+
+unsigned ri_mpi_mpich_version(void)
+{
+    return (ri_mpi_kind() == RI_MPI_MPICH) ? mpi.version : 0;
 }
 
 const ri_mpi_abi_t *ri_mpi_abi(void)

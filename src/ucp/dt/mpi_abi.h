@@ -19,6 +19,10 @@ typedef enum ri_mpi_kind {
 /** @return Which MPI there is. Any thread may ask, at any time. */
 ri_mpi_kind_t ri_mpi_kind(void);
 
+/** @return The version of MPICH, as 402 for 4.2; 0: there is another MPI, or none. Any thread may
+ * ask, at any time. */
+unsigned ri_mpi_mpich_version(void);
+
 /** @return Whether the function at @a address is a part of Open MPI. */
 int ri_mpi_is_open_mpi(const void *address);
 

@@ -141,7 +141,6 @@ static ucs_status_t am_buffer_status(ri_conn_t *conn, ri_am_buffer_t *buffer,
     ri_send_req_t *req;
     uint8_t wait;
 
-    conn->flags |= RI_CONN_AM_SENT;
     if (UCS_PTR_IS_PTR(ret)) {
         return UCS_INPROGRESS;
     }

@@ -14,16 +14,13 @@
 #include "../core/request.h"
 #include "../rma/posts.h"
 
-/* Lock the worker of an endpoint, if need be, to send a message by stock, which is noted; posted puts
- * are carried out before it. @return What ri_guard_leave() takes. */
+/* Lock the worker of an endpoint, if need be, to send a message by stock; posted puts are carried
+ * out before it. @return What ri_guard_leave() takes. */
 static ri_inline ri_worker_t *pass_enter_message(ucp_ep_h ep)
 {
     ri_worker_t *guard = ri_guard_ep(ep);
     ri_conn_t *conn;
 
-    if (ri_unlikely(!atomic_load_explicit(&ri_conn_unseen, memory_order_relaxed))) {
-        atomic_store_explicit(&ri_conn_unseen, 1, memory_order_relaxed);
-    }
     if (ri_unlikely(atomic_load_explicit(&ri_posts_workers, memory_order_relaxed) > 0)) {
         conn = ri_conn_find(ep);
         if (conn != NULL) {

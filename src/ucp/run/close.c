@@ -33,37 +33,29 @@ double ri_close_grace        = 0.2;
 double ri_close_answer_grace = 0.01;
 int ri_close_like_mpich      = 0;
 
-/* MPICH closes when a rank has received all that it needs, and calls UCX no more when its closes have
- * ended. Others may close an endpoint and still receive by the worker. */
-static int close_is_of_mpich(const ri_worker_t *worker)
-{
-    return (worker->context->features & UCP_FEATURE_TAG) &&
-           (ri_close_like_mpich || (ri_mpi_kind() == RI_MPI_MPICH));
-}
+/* Version 4.2 has the process manager's barrier in front of its closes. */
+#define CLOSE_MPICH_WITHOUT 402
 
-/* @return Whether anything may have gone by the endpoint, or is to go by it. */
-static int close_is_used(const ri_conn_t *conn)
+/* @return Whether the worker is that of a rank which calls UCX no more when its closes have ended. */
+static int close_is_last_call(const ri_worker_t *worker)
 {
-    return atomic_load_explicit(&ri_conn_unseen, memory_order_relaxed) ||
-           (conn->flags & RI_CONN_AM_SENT) || (conn->rma.count != 0) ||
-           (conn->remote_id != 0) ||
-           ((conn->peer != NULL) && !ucs_list_is_empty(&conn->peer->streams));
+    unsigned version = ri_mpi_mpich_version();
+
+    return (worker->context->features & UCP_FEATURE_TAG) &&
+           (ri_close_like_mpich || ((version != 0) && (version < CLOSE_MPICH_WITHOUT)));
 }
 
 /* Error handling mode PEER ends a flush whose peer is gone, and an endpoint to the own worker is
  * flushed by it. */
-ri_close_kind_t ri_close_begin(ri_conn_t *conn)
+void ri_close_begin(ri_conn_t *conn)
 {
-    if ((conn->flags & (RI_CONN_PEER_MODE | RI_CONN_SELF)) || (conn->status != UCS_OK) ||
-        !close_is_of_mpich(conn->worker) || ri_rma_wants_flush(conn->worker, conn) ||
-        !ri_stock_transport_is_tcp(conn->ep)) {
-        return RI_CLOSE_PLAIN;
+    const uint32_t others = RI_CONN_PEER_MODE | RI_CONN_SELF | RI_CONN_NO_PEER |
+                            RI_CONN_VERSION;
+
+    if (!(conn->flags & others) && (conn->status == UCS_OK) && (conn->peer != NULL) &&
+        close_is_last_call(conn->worker) && ri_stock_transport_is_tcp(conn->ep)) {
+        conn->flags |= RI_CONN_TELLS;
     }
-    if (!close_is_used(conn)) {
-        return RI_CLOSE_UNUSED;
-    }
-    conn->flags |= RI_CONN_TCP;
-    return RI_CLOSE_ANSWERED;
 }
 
 /* It waits for all that flushes wait for, as it would cancel those before it. */
@@ -94,22 +86,39 @@ static int close_is_awaited(const ri_stream_t *stream)
     return !stream->broken && ((stream->num_msgs > 0) || (stream->num_early > 0));
 }
 
-/* Say CLOSING to those conns of the peer whose senders wait, or over TCP to any conn of it. @return
+/* @return Whether the peer may be told that this process closes: it is the application's last
+ * endpoint to it, and nothing of the peer is being received. */
+static int close_may_tell(const ri_conn_t *conn)
+{
+    ri_stream_t *stream;
+
+    if ((conn->peer == NULL) || (conn->status != UCS_OK) || close_has_other(conn)) {
+        return 0;
+    }
+    ucs_list_for_each(stream, &conn->peer->streams, peer_list) {
+        if (ri_stream_is_needed(stream, RI_STREAM_NEED_DATA)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Say CLOSING to those conns of the peer whose senders wait, or with TELLS to any conn of it. @return
  * Whether any was told. */
 static int close_tell_conns(ri_conn_t *conn)
 {
     ri_peer_t *peer = conn->peer;
-    int is_tcp      = !!(conn->flags & RI_CONN_TCP);
+    int tells       = !!(conn->flags & RI_CONN_TELLS);
     int told        = 0;
     ri_stream_t *stream;
 
     ucs_list_for_each(stream, &peer->streams, peer_list) {
-        if (is_tcp || close_is_awaited(stream)) {
+        if (tells || close_is_awaited(stream)) {
             ri_control_send(conn, RI_WIRE_CLOSING, stream->remote_conn_id, 0);
             told = 1;
         }
     }
-    if (is_tcp && !told && (peer->closed_conn_id != 0)) {
+    if (tells && !told && (peer->closed_conn_id != 0)) {
         ri_control_send(conn, RI_WIRE_CLOSING, peer->closed_conn_id, 0);
         told = 1;
     }
@@ -118,51 +127,44 @@ static int close_tell_conns(ri_conn_t *conn)
 
 void ri_close_say_closing(ri_conn_t *conn)
 {
-    ri_peer_t *peer = conn->peer;
-    ri_stream_t *stream;
-
-    if ((peer == NULL) || (conn->status != UCS_OK) ||
-        (conn->flags & (RI_CONN_CLOSING_TOLD | RI_CONN_SELF | RI_CONN_PEER_MODE)) ||
-        close_has_other(conn)) {
+    if ((conn->flags & (RI_CONN_CLOSING_TOLD | RI_CONN_SELF | RI_CONN_PEER_MODE)) ||
+        !close_may_tell(conn)) {
         return;
     }
-    ucs_list_for_each(stream, &peer->streams, peer_list) {
-        if (ri_stream_is_needed(stream, RI_STREAM_NEED_DATA)) {
-            return;
-        }
-    }
     if (ri_ring_send_closing(conn) || close_tell_conns(conn) ||
-        !(conn->flags & RI_CONN_TCP)) {
+        !(conn->flags & RI_CONN_TELLS)) {
         conn->flags |= RI_CONN_CLOSING_TOLD;
     }
 }
 
-/* Let the peer know that nothing follows, as far as that is safe and not done yet, and give the
- * ring back. Nothing is pending. */
+/* @return Whether BYE is said, and is not yet. An error mode without failure handling (that of MPIs)
+ * makes sending to a process that has ended a fatal error, and peers that close at the same time are
+ * the rule there: the stream then stays until the other worker ends. With TELLS the flush that follows
+ * sends to that process anyway, and BYE is for peers of which no conn is known. */
+static int close_owes_bye(const ri_conn_t *conn)
+{
+    if ((conn->status != UCS_OK) || (conn->flags & RI_CONN_BYE)) {
+        return 0;
+    }
+    return (conn->flags & RI_CONN_PEER_MODE) ||
+           ((conn->flags & RI_CONN_TELLS) && !(conn->flags & RI_CONN_CLOSING_TOLD) &&
+            close_may_tell(conn));
+}
+
+/* Say BYE, if the stream is known. Nothing is sent after it. */
 static void close_say_bye(ri_conn_t *conn)
 {
-    /* An error mode without failure handling (that of MPIs) makes sending to a process
-     * that has ended a fatal error, and peers that close at the same time are the rule
-     * there. The stream then stays until the other worker ends. A record in the ring is
-     * always safe, and over TCP the flush that follows sends to that process anyway. */
-    int safe = ((conn->flags & RI_CONN_PEER_MODE) ||
-                ((conn->flags & RI_CONN_TCP) && !(conn->flags & RI_CONN_CLOSING_TOLD))) &&
-               (conn->remote_id != 0) && (conn->status == UCS_OK) &&
-               !(conn->flags & RI_CONN_BYE);
-
-    ri_ring_life_close(conn);
-    if (safe) {
+    if (close_owes_bye(conn) && (conn->remote_id != 0)) {
         ri_conn_set_life(conn, conn->flags | RI_CONN_BYE);
         ri_control_send(conn, RI_WIRE_BYE, conn->remote_id, conn->tx_sn);
     }
 }
 
-/* @return Whether the peer of a TCP connection, which is about to wait for an answer of this
- * process, has been told nothing yet. Where neither a conn nor a stream of it is known, it is asked
- * for one. */
+/* @return Whether a peer that is about to wait for an answer of this process has been told nothing
+ * yet. Where neither a conn nor a stream of it is known, it is asked for one. */
 static int close_owes_word(ri_conn_t *conn)
 {
-    if (!(conn->flags & RI_CONN_TCP) || !(conn->flags & RI_CONN_AM_SENT) ||
+    if (!(conn->flags & RI_CONN_TELLS) ||
         (conn->flags & (RI_CONN_CLOSING_TOLD | RI_CONN_BYE)) ||
         (conn->status != UCS_OK) || (conn->peer == NULL) || close_has_other(conn)) {
         return 0;
@@ -177,6 +179,7 @@ int ri_close_say_bye(ri_conn_t *conn)
 {
     ri_close_say_closing(conn);
     ri_release_flush_conn(conn);
+    ri_ring_life_close(conn);
     close_say_bye(conn);
     return !ri_control_is_waiting(conn) && !close_owes_word(conn);
 }
@@ -214,12 +217,12 @@ void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait)
     wait->seen    = close_look(conn);
 }
 
-/* @return Whether the peer has said that it closes, too. In error handling mode PEER it has said no
- * more than that its endpoint is closed. */
+/* @return Whether the peer has said that it closes, too. */
 static int close_is_peers_too(const ri_conn_t *conn)
 {
-    return (conn->peer != NULL) && conn->peer->closing &&
-           !(conn->flags & RI_CONN_PEER_MODE);
+    return (conn->peer != NULL) &&
+           (conn->peer->closing ||
+            ((conn->flags & RI_CONN_TELLS) && conn->peer->all_bye));
 }
 
 /* How long a close waits while nothing moves. */
@@ -250,9 +253,12 @@ static int close_is_idle(ri_conn_t *conn, ri_close_wait_t *wait, double limit)
 
 int ri_close_has_expired(ri_conn_t *conn, ri_close_wait_t *wait)
 {
-    return close_is_idle(conn, wait, close_limit(conn)) && !ri_ud_ends_remind(conn) &&
-           (ri_conn_is_needed(conn, RI_CONN_NEED_MEMORY) ||
-            ((conn->flags & RI_CONN_TCP) && close_is_peers_too(conn)));
+    int has_expired = ri_conn_is_needed(conn, RI_CONN_NEED_MEMORY) ?
+                              close_is_idle(conn, wait, close_limit(conn)) :
+                              ((conn->flags & RI_CONN_TELLS) &&
+                               ri_close_is_unanswered(conn, wait));
+
+    return has_expired && !ri_ud_ends_remind(conn);
 }
 
 int ri_close_is_unanswered(ri_conn_t *conn, ri_close_wait_t *wait)
@@ -262,7 +268,7 @@ int ri_close_is_unanswered(ri_conn_t *conn, ri_close_wait_t *wait)
 
 /* Say what is left, once in a process. Nothing is wrong if the peer computes for long; but a
  * close that took so long is worth a line. */
-static void close_report(const ri_conn_t *conn)
+void ri_close_report(const ri_conn_t *conn)
 {
     static _Atomic(int) reported;
     const ri_pool_buffer_t *buffer;
@@ -307,9 +313,11 @@ void ri_close_leave_conn(ri_conn_t *conn)
 
 void ri_close_leave(ri_conn_t *conn)
 {
-    close_report(conn);
     ri_close_say_closing(conn);
     ri_release_flush_conn(conn);
+    if ((conn->flags & RI_CONN_TELLS) && (conn->ring == NULL)) {
+        close_say_bye(conn);
+    }
     ri_close_leave_conn(conn);
 }
 

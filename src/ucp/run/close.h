@@ -16,13 +16,14 @@
  * received is left as it is then: the conn stays, without an endpoint, and the peer can
  * receive it until the worker is destroyed. (protocol.md section 5)
  *
- * UCX's part of a close is a flush. Over TCP the peer has to answer that, and a rank of MPICH that
- * waits in the process manager's barrier answers nobody. So ranks of MPICH say that they close there,
- * and a close ends when nothing has moved for a moment after the peer's word. Without that word it
- * waits as UCX does: the peer may compute, and what it has not taken yet may not have left this
- * process. If nothing was ever sent by the endpoint, the close does not wait at all: UCX would connect
- * it for the flush. Other programs close as UCX does: one that has said that it closes may receive by
- * its worker for as long as it likes.
+ * UCX's part of a close is a flush. Over TCP the peer has to answer that, also where nothing was sent,
+ * as UCX connects the endpoint for the flush. A rank of MPICH before 4.2 answers nobody when its own
+ * closes have ended: it waits in the process manager's barrier, and its worker is destroyed behind
+ * that. So there each side says that it closes, and makes sure that it can say so: it asks a peer that
+ * it does not know. A close ends when UCX's flush has, or a moment after the peer's word. Without that
+ * word it waits as UCX does: the peer may compute, and what it has not taken yet may not have left
+ * this process. Other programs close as UCX does: one that has closed its endpoints may still receive
+ * by its worker; and ranks of later MPICH end their processes behind their closes.
  *
  * Rejected: to end such sends and tell the peer. A peer that computes for long would lose a message
  * in a program without a mistake: a send that is copied to the pool is complete before its
@@ -43,16 +44,9 @@ extern double ri_close_answer_grace;
 /* 1: this process closes as one of MPICH. Tests set it. */
 extern int ri_close_like_mpich;
 
-/* What UCX's part of a close needs. */
-typedef enum {
-    RI_CLOSE_PLAIN,    /* what it finds */
-    RI_CLOSE_ANSWERED, /* the peer's answer: the conn has RI_CONN_TCP */
-    /* the peer's answer, but nothing was sent by the endpoint that had to be flushed */
-    RI_CLOSE_UNUSED
-} ri_close_kind_t;
-
-/** A close of @a conn begins. @return Its kind. */
-ri_close_kind_t ri_close_begin(ri_conn_t *conn);
+/** A close of @a conn begins: find out whether both sides have to say that they close
+ * (RI_CONN_TELLS). */
+void ri_close_begin(ri_conn_t *conn);
 
 /** @return Whether a close has to wait: for messages that the peer has not received yet, for what
  * flushes wait for, or for what the peer has to learn of datagrams that have come from it. The peer
@@ -74,7 +68,8 @@ void ri_close_say_closing(ri_conn_t *conn);
 void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait);
 
 /** To be called now and then, from progress. @return Whether a close that has to wait has done so
- * for long enough, and what it waits for can be left as it is. Never so if UCXRI_CLOSE_TIMEOUT is
+ * for long enough, and what it waits for can be left as it is; or that only the peer's answer is
+ * missing, and does not come any more. Never so if UCXRI_CLOSE_TIMEOUT is
  * infinite and the peer has not said that it closes, too. */
 int ri_close_has_expired(ri_conn_t *conn, ri_close_wait_t *wait);
 
@@ -88,8 +83,10 @@ int ri_close_is_unanswered(ri_conn_t *conn, ri_close_wait_t *wait);
  * with UCS_ERR_CANCELED, which calls back. ri_close_check_left() frees the conn. */
 void ri_close_leave_conn(ri_conn_t *conn);
 
-/** Report what the peer has not received, tell the peer what it may be told, and leave the conn as
- * ri_close_leave_conn() does. */
+/** Report what the peer has not received. */
+void ri_close_report(const ri_conn_t *conn);
+
+/** Tell the peer what it may be told, and leave the conn as ri_close_leave_conn() does. */
 void ri_close_leave(ri_conn_t *conn);
 
 /** Free the conns that were left and of which the peer has received all by now. Calls back; any

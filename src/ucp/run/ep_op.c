@@ -129,46 +129,59 @@ static void ep_op_start(ri_ep_op_t *op, int close_is_over)
     }
 }
 
-/* Close what needs no answer of the peer any more, or gets none: UCX goes on by itself. */
-static void ep_op_close_behind(ri_ep_op_t *op, int close_is_over)
+/* Close what needs no answer of the peer any more, or gets none: UCX goes on by itself. @return Its
+ * error, or UCS_OK. */
+static ucs_status_t ep_op_close_behind(ri_ep_op_t *op, int close_is_over)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags        = op->flags};
     ucp_ep_h ep               = ep_op_end_conn(op->conn, close_is_over);
     ucs_status_ptr_t ret      = ri_stock.ep_close_nbx(ep, &param);
 
-    if (UCS_PTR_IS_PTR(ret)) {
-        ri_stock.request_free(ret); /* when it ends */
-    }
+    ri_stock_forget(ret);
+    return UCS_PTR_IS_ERR(ret) ? UCS_PTR_STATUS(ret) : UCS_OK;
 }
 
-/* Wait for UCX's flush of a close whose peer has to answer it. What UCX has to flush after that are
- * its own answers to the peer's flush. @return Whether the close has ended. */
-static int ep_op_try_flushing(ri_ep_op_t *op)
+/* UCX's flush of a close has ended with @a status, or (UCS_INPROGRESS) is not waited for any longer.
+ * @return Whether the close has ended, or is handed to stock. */
+static int ep_op_end_flushing(ri_ep_op_t *op, ucs_status_t status)
 {
     ri_conn_t *conn = op->conn;
-    int has_ended   = !UCS_PTR_IS_PTR(op->flush) ||
-                    (ri_stock.request_check_status(op->flush) != UCS_INPROGRESS);
-    int must_wait = !op->is_left && ri_close_must_wait(conn);
+    int must_wait   = ri_close_must_wait(conn);
 
-    if (!has_ended && !ri_close_is_unanswered(conn, &op->wait)) {
-        return 0;
+    ri_stock_forget(op->flush);
+    op->flush       = NULL;
+    op->is_flushing = 0;
+    if (UCS_STATUS_IS_ERR(status)) {
+        ep_op_start(op, must_wait); /* it says to the application what is wrong */
+        return 1;
     }
-    ri_flush_forget(op);
-    if (has_ended && must_wait) {
-        /* Something was sent meanwhile. */
-        op->is_flushing = 0;
+    if ((status == UCS_OK) && (must_wait != op->is_left)) {
+        /* Something was sent meanwhile, or what was left has been received. */
         ri_close_start_wait(conn, &op->wait);
         return 0;
     }
-    if (!has_ended) {
-        ri_info("a connection over TCP is closed without an answer of its peer, which "
-                "closes it "
-                "as well");
+    if (status != UCS_OK) {
+        ri_info("a connection over TCP is closed without an answer of its peer: it is "
+                "being closed there, too");
     }
-    ep_op_close_behind(op, op->is_left || must_wait);
-    ep_op_complete(op, UCS_OK);
+    if (must_wait && !op->is_left) {
+        ri_close_report(conn);
+    }
+    /* What UCX may still have to flush are its own answers to the peer's flush. */
+    ep_op_complete(op, ep_op_close_behind(op, must_wait));
     return 1;
+}
+
+/* @return Whether a close that UCX flushes for has ended, or is handed to stock. */
+static int ep_op_try_flushing(ri_ep_op_t *op)
+{
+    ucs_status_t status = UCS_PTR_IS_PTR(op->flush) ?
+                                  ri_stock.request_check_status(op->flush) :
+                                  UCS_PTR_STATUS(op->flush);
+
+    return ((status != UCS_INPROGRESS) || ri_close_is_unanswered(op->conn, &op->wait)) &&
+           ep_op_end_flushing(op, status);
 }
 
 /* The own part of a close is over. @return As ep_op_try_close(). */
@@ -176,7 +189,10 @@ static int ep_op_own_is_over(ri_ep_op_t *op, int close_is_over)
 {
     ucp_request_param_t param = {.op_attr_mask = 0};
 
-    if (!(op->conn->flags & RI_CONN_TCP)) {
+    if (close_is_over) {
+        ri_close_report(op->conn);
+    }
+    if (!(op->conn->flags & RI_CONN_TELLS)) {
         ep_op_start(op, close_is_over);
         return 1;
     }
@@ -307,33 +323,25 @@ static ucs_status_ptr_t ep_close_now(ri_conn_t *conn, const ucp_request_param_t 
     return ri_stock.ep_close_nbx(ep, param);
 }
 
-/* Close an endpoint by which nothing was sent. */
-static ucs_status_ptr_t ep_close_unused(ri_ep_op_t *op, const ucp_request_param_t *param)
-{
-    ep_op_close_behind(op, 0);
-    return ri_req_done_send(&op->super, param, op->lost);
-}
-
 /* Close after a flush. @a lost: why puts are lost that were to be flushed, or UCS_OK. */
 static ucs_status_ptr_t ep_close_flush(ri_conn_t *conn, ucs_status_t lost,
                                        const ucp_request_param_t *param)
 {
-    ri_close_kind_t kind = ri_close_begin(conn);
-    int must_wait        = ri_close_must_wait(conn) || !ri_close_say_bye(conn);
+    int has_work, must_wait;
     ri_ep_op_t *op;
 
-    if (ri_likely(!must_wait && (lost == UCS_OK) && (kind == RI_CLOSE_PLAIN))) {
+    ri_close_begin(conn);
+    has_work  = ri_close_must_wait(conn) || !ri_close_say_bye(conn);
+    must_wait = has_work || (conn->flags & RI_CONN_TELLS);
+    if (ri_likely(!must_wait && (lost == UCS_OK))) {
         return ep_close_now(conn, param);
     }
     op = ep_op_new(conn->worker, conn, 1, param);
     if (op == NULL) {
-        return must_wait ? UCS_STATUS_PTR(UCS_ERR_NO_MEMORY) : ep_close_now(conn, param);
+        return has_work ? UCS_STATUS_PTR(UCS_ERR_NO_MEMORY) : ep_close_now(conn, param);
     }
     op->lost = lost;
-    if (!must_wait && (kind == RI_CLOSE_UNUSED)) {
-        return ep_close_unused(op, param);
-    }
-    if (!must_wait && (kind == RI_CLOSE_PLAIN)) {
+    if (!must_wait) {
         return ep_op_now(op, param);
     }
     ri_conn_set_life(conn, conn->flags | RI_CONN_CLOSING);

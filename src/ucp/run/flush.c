@@ -34,14 +34,6 @@ int ri_flush_must_wait(ri_worker_t *worker, ri_conn_t *conn, uint64_t rma)
     return flush_has_work(worker, conn) || ri_rma_is_open(worker, conn, rma);
 }
 
-void ri_flush_forget(ri_ep_op_t *op)
-{
-    if (UCS_PTR_IS_PTR(op->flush)) {
-        ri_stock.request_free(op->flush); /* when it ends */
-    }
-    op->flush = NULL;
-}
-
 /* @a conn NULL: flushes of the whole worker */
 static void flush_abort(ri_worker_t *worker, const ri_conn_t *conn, ucs_status_t status)
 {
@@ -51,7 +43,7 @@ static void flush_abort(ri_worker_t *worker, const ri_conn_t *conn, ucs_status_t
     for (; (count > 0) && !ucs_list_is_empty(&worker->ep_ops); --count) {
         op = ucs_list_extract_head(&worker->ep_ops, ri_ep_op_t, list);
         if (op->conn == conn) {
-            ri_flush_forget(op);
+            ri_stock_forget(op->flush);
             ri_req_complete_send(&op->super, status);
         } else {
             ucs_list_add_tail(&worker->ep_ops, &op->list);

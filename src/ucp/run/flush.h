@@ -34,7 +34,4 @@ static inline int ri_flush_is_needless(const ri_worker_t *worker, const ri_conn_
  * its endpoint. Flushes of the worker, and what stock has already, go on. Calls back. */
 void ri_flush_abort(ri_conn_t *conn, ucs_status_t status);
 
-/** Do not wait any longer for the flush that UCX was asked for by a close; it goes on by itself. */
-void ri_flush_forget(ri_ep_op_t *op);
-
 #endif

@@ -8,10 +8,10 @@
  * Nobody overtakes, so nobody starves. Only those that join do overtake, see below.
  *
  * The lock of one target of a window is a gate: shared locks are A, and exclusive locks are B, each
- * of them alone. The gate of a whole window has those who lock all targets as A, and those
- * who have any target to themselves as B: to lock all targets is one step, however many there are.
+ * of them alone. The gate of a host has those who lock all targets there as A, and those who have any
+ * of them to themselves as B: to lock all targets of a host is one step, however many there are.
  *
- * Who holds another lock while it comes to the gate of a window must not wait behind others who wait:
+ * Who holds another lock while it comes to the gate of a host must not wait behind others who wait:
  * one of those inside may wait for it. It joins: it counts as inside at once, which lets nobody of the other kind
  * in, and waits only until those who are inside have left.
  *

@@ -331,7 +331,7 @@ static ucs_status_ptr_t start_flush(ending_t mode, const ucp_request_param_t *pa
     ucx *u = ucx::get();
 
     if (!u->later(mode)) {
-        return NULL;
+        return (mode == FAILS) ? UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE) : NULL;
     }
     request *req  = new request();
     req->callback = flush_ends;

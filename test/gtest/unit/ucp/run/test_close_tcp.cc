@@ -90,7 +90,10 @@ protected:
     }
 
     /* The peer of @a conn said that it closes */
-    static bool is_closing(const ri_conn_t *conn) { return conn->peer->closing; }
+    static bool is_closing(const ri_conn_t *conn)
+    {
+        return conn->peer->closing || conn->peer->all_bye;
+    }
 
     setting<double> m_grace{ri_close_grace, 0};
     setting<double> m_answer_grace{ri_close_answer_grace, 0};
@@ -209,59 +212,98 @@ TEST_F(test_close_tcp, grace)
     end(ret);
 }
 
-/* Nothing was sent: nothing is said, and nobody is waited for. */
+/* Nothing was sent: UCX would connect the endpoint for its flush, so each side asks for the other's
+ * stream, to say that it closes. Neither waits for a flush that nobody answers. */
 TEST_F(test_close_tcp, unused)
 {
-    stall(m_ucx.get());
-    ucp_request_param_t param = {};
-    EXPECT_EQ(nullptr, ri_ep_close(m_conn, &param));
-    EXPECT_TRUE(m_ab->closed);
-    EXPECT_TRUE(m_ab->sent.empty());
-    EXPECT_EQ(0u, m_ucx->num_flushed);
-    EXPECT_EQ(1u, m_ucx->num_pending()); /* UCX goes on with it by itself */
-
-    ucs_status_t status = UCS_INPROGRESS;
-    param.op_attr_mask  = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                         UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-    param.user_data = &status;
-    param.cb.send   = [](void *request, ucs_status_t how, void *arg) {
-        *static_cast<ucs_status_t *>(arg) = how;
-        ri_req_put(ri_req_of_handle(request));
-    };
-    EXPECT_TRUE(UCS_PTR_IS_PTR(ri_ep_close(m_back, &param)));
-    EXPECT_EQ(UCS_OK, status);
+    for (bool b_first : {false, true}) {
+        for (bool answered : {false, true}) {
+            SCOPED_TRACE(std::string(b_first ? "b first " : "") +
+                         (answered ? "answered" : ""));
+            m_ucx->complete();
+            m_ucx->flush_mode = m_ucx->close_mode = AT_ONCE;
+            start_over(false);
+            stall(m_ucx.get());
+            ucs_status_ptr_t first = close(b_first ? m_back : m_conn);
+            for (int i = 0; i < 100; ++i) {
+                pump();
+            }
+            EXPECT_FALSE(has_ended(first));
+            if (answered) {
+                m_ucx->complete();
+                pump();
+                EXPECT_TRUE(has_ended(first));
+            }
+            ucs_status_ptr_t second = close(b_first ? m_conn : m_back);
+            pump();
+            end(first);
+            end(second);
+        }
+    }
 }
 
-/* Puts that were not flushed, and programs that may receive after their close, are left to UCX. */
-TEST_F(test_close_tcp, the_applications_own_use)
+/* The peer does not answer the question for its stream: it computes, or has a message that it never
+ * receives. It is waited for until it says that it closes. */
+TEST_F(test_close_tcp, question_without_an_answer)
+{
+    stall(m_ucx.get());
+    m_a->send(m_conn, bytes(100), 1);
+    ucp_request_param_t param = {};
+    ucs_status_ptr_t ret      = ri_ep_close(m_conn, &param);
+    for (int i = 0; i < 1000; ++i) {
+        m_a->progress(); /* the peer does nothing */
+    }
+    EXPECT_FALSE(has_ended(ret));
+    EXPECT_EQ(1u, m_ab->count(RI_WIRE_CONN_REQ));
+    EXPECT_EQ(0u, m_ucx->num_flushed);
+
+    /* The peer is in its own close, and takes what was sent. */
+    ucs_status_ptr_t second = close(m_back);
+    m_ucx->complete();
+    pump();
+    end(ret);
+    end(second);
+    m_b->recv(1, ~0ul, 100); /* it was there */
+}
+
+/* What UCX says of a flush or a close that has failed is what the application gets to know. */
+TEST_F(test_close_tcp, flush_fails)
+{
+    talk_both_ways();
+    stall(m_ucx.get());
+    m_ucx->close_mode    = FAILS;
+    ucs_status_ptr_t ret = close(m_conn);
+    m_ucx->complete(UCS_ERR_CONNECTION_RESET);
+    pump();
+    EXPECT_TRUE(has_ended(ret));
+    EXPECT_EQ(UCS_ERR_NO_RESOURCE, ri_req_of_handle(ret)->status);
+    ri_req_put(ri_req_of_handle(ret));
+}
+
+TEST_F(test_close_tcp, close_fails)
+{
+    talk_both_ways();
+    stall(m_ucx.get());
+    m_ucx->close_mode    = FAILS;
+    ucs_status_ptr_t ret = close(m_conn);
+    m_ucx->complete();
+    pump();
+    EXPECT_TRUE(has_ended(ret));
+    EXPECT_EQ(UCS_ERR_NO_RESOURCE, ri_req_of_handle(ret)->status);
+    ri_req_put(ri_req_of_handle(ret));
+}
+
+/* Programs that may receive after their close are left to UCX. */
+TEST_F(test_close_tcp, not_of_mpich)
 {
     stall(m_ucx.get());
     ucp_request_param_t param = {};
     ri_close_like_mpich       = 0;
     EXPECT_TRUE(UCS_PTR_IS_PTR(ri_ep_close(m_conn, &param))); /* UCX's own request */
-    ri_close_like_mpich = 1;
-    m_back->rma.count   = 1;
-    m_back->flags |= RI_CONN_BEHIND_RMA;
-    EXPECT_TRUE(UCS_PTR_IS_PTR(ri_ep_close(m_back, &param)));
-    for (fake::request *req : m_ucx->requests) {
-        EXPECT_FALSE(req->freed);
-        req->freed = true;
-    }
-}
-
-/* The library does not see by which endpoint the application has sent messages of its own: the close
- * of any may have to wait for its connection. */
-TEST_F(test_close_tcp, messages_that_are_not_seen)
-{
-    stall(m_ucx.get());
-    ri_conn_unseen       = 1;
-    ucs_status_ptr_t ret = close(m_conn);
-    ri_conn_unseen       = 0;
-    EXPECT_FALSE(has_ended(ret));
-    EXPECT_FALSE(m_ab->closed);
-    m_ucx->complete();
-    pump();
-    end(ret);
+    EXPECT_TRUE(m_ab->sent.empty());
+    EXPECT_FALSE(m_ucx->requests.back()->freed);
+    m_ucx->requests.back()->freed = true;
+    ri_close_like_mpich           = 1;
 }
 
 /* Other transports, and error handling that ends a flush, are left to UCX. */
@@ -307,6 +349,38 @@ TEST_F(test_close_tcp, left_message)
     EXPECT_TRUE(m_ab->closed && m_ba->closed);
 }
 
+/* The peer computes for longer than the close waits for it, and receives then: the word is said when
+ * nothing is left. */
+TEST_F(test_close_tcp, left_message_is_received_during_the_flush)
+{
+    talk_one_way();
+    connect_planes();
+    bytes content     = pattern(1, LONG);
+    send_ptr s        = m_a->send(m_conn, content, 5);
+    m_a->may_end_open = true;
+    pump();
+    stall(m_ucx.get());
+    ri_config.close_timeout   = 0;
+    ucp_request_param_t param = {};
+    ucs_status_ptr_t ret      = ri_ep_close(m_conn, &param);
+    for (int i = 0; i < 10; ++i) {
+        m_a->progress();
+    }
+    EXPECT_EQ(1u, m_ucx->num_flushed); /* it was left */
+    ri_config.close_timeout = INFINITY;
+    recv_ptr r              = m_b->recv(5, ~0ul, LONG);
+    pump();
+    EXPECT_TRUE(r->done && (r->buffer == content));
+    EXPECT_FALSE(has_ended(ret));
+    m_ucx->complete(); /* the peer has answered, too */
+    pump();
+    m_ucx->complete();
+    pump();
+    end(ret);
+    EXPECT_EQ(0u, m_a->worker()->num_left);
+    EXPECT_TRUE(m_back->peer->closing || m_back->peer->all_bye);
+}
+
 /* A message of the peer's comes while its answer is waited for. */
 TEST_F(test_close_tcp, something_is_sent_meanwhile)
 {
@@ -331,7 +405,7 @@ TEST_F(test_close_tcp, something_is_sent_meanwhile)
     end(ret);
 }
 
-/* The endpoint fails, or its worker ends, during the flush. */
+/* Its worker ends during the flush. */
 TEST_F(test_close_tcp, does_not_outlive_its_worker)
 {
     talk_both_ways();
@@ -350,6 +424,23 @@ TEST_F(test_close_tcp, does_not_outlive_its_worker)
     m_a->may_end_open = true;
     stop();
     EXPECT_EQ(UCS_ERR_CANCELED, status);
+}
+
+/* The peer is not told while the application has another endpoint to it. */
+TEST_F(test_close_tcp, another_endpoint_is_there)
+{
+    talk_both_ways();
+    endpoint *ab2  = m_a->new_endpoint(m_b.get());
+    ri_conn_t *two = m_a->connect(ab2, RECEIVER);
+    stall(m_ucx.get());
+    ucs_status_ptr_t ret = close(m_conn);
+    EXPECT_FALSE(is_closing(m_back));
+    EXPECT_EQ(0u, m_ab->count(RI_WIRE_BYE));
+    m_ucx->complete();
+    pump();
+    end(ret);
+    EXPECT_FALSE(is_closing(m_back));
+    (void)two;
 }
 
 /* BYE means that the peer closes only if no stream of it is open any more. */
