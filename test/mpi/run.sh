@@ -187,6 +187,7 @@ collectives     2 tcp --iters 4
 finalize_early  2 tcp
 finalize_early  4 tcp --messages 100
 unreceived      2 tcp --warm 1 --size 9000
+unreceived      2 tcp --size 100
 rma             2 tcp
 END
 }
