@@ -94,6 +94,22 @@ int check_is_ours(const char *entry, size_t length)
            check_is_named(entry, length, CHECK_WIN_OPENMPI);
 }
 
+/* @return The first entry of a list, as LD_PRELOAD is one or NULL, that is a file of this name, and its
+ * length; NULL: there is none. */
+static const char *check_find_entry(const char *list, const char *name, size_t *length_p)
+{
+    size_t length;
+
+    for (; (list != NULL) && (*list != '\0'); list += length + (list[length] != '\0')) {
+        length = strcspn(list, ": ");
+        if (check_is_named(list, length, name)) {
+            *length_p = length;
+            return list;
+        }
+    }
+    return NULL;
+}
+
 /* @return Whether the library is a file that can be preloaded, into programs of its machine. */
 static int check_library(check_t *check, const char *library, check_elf_t *elf)
 {
@@ -339,9 +355,12 @@ static void check_files(check_t *check, const char *library, const char *program
 
 void check_note_windows(check_t *check, const char *libraries)
 {
+    size_t length;
+
     if ((check->fault == CHECK_NO_FAULT) && (check->windows != NULL)) {
-        check_windows(check->windows, !check->is_openmpi, libraries, check->windows_line,
-                      sizeof(check->windows_line));
+        check_windows(check->windows, !check->is_openmpi,
+                      check_find_entry(libraries, check->windows, &length) != NULL,
+                      check->windows_line, sizeof(check->windows_line));
     }
 }
 
@@ -353,16 +372,10 @@ void check_program(check_t *check, const char *library, const char *program)
 /* @return The entry of LD_PRELOAD that is the library, in memory for free(), or NULL. */
 static char *check_preload_entry(void)
 {
-    const char *list = getenv("LD_PRELOAD");
-    size_t length;
+    size_t length     = 0;
+    const char *entry = check_find_entry(getenv("LD_PRELOAD"), CHECK_LIBRARY, &length);
 
-    for (; (list != NULL) && (*list != '\0'); list += length + (list[length] != '\0')) {
-        length = strcspn(list, ": ");
-        if (check_is_library(list, length)) {
-            return strndup(list, length);
-        }
-    }
-    return NULL;
+    return (entry == NULL) ? NULL : strndup(entry, length);
 }
 
 static int check_look_at(struct dl_phdr_info *info, size_t size, void *arg)

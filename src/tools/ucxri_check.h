@@ -85,8 +85,7 @@ int check_has_program(check_t *check, const char *name, char *path, size_t max);
 
 /** Print the verdict on standard output: "active: yes, because ...", or "active: no, because ...",
  * under a launcher with the rank and the host in front, and then the line about windows and the
- * hint, if there are any. All of
- * it is written in one piece.
+ * hint, if there are any. All of it is written in one piece.
  *
  * @param note  A last line, or NULL.
  *

@@ -10,22 +10,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* @return Whether a library of this name is in a list as LD_PRELOAD is one. */
-static int windows_is_listed(const char *list, const char *name)
-{
-    size_t own = strlen(name);
-    size_t length;
-
-    for (; (list != NULL) && (*list != '\0'); list += length + (list[length] != '\0')) {
-        length = strcspn(list, ": ");
-        if ((length >= own) && !strncmp(list + length - own, name, own)) {
-            return 1;
-        }
-    }
-    return 0;
-}
 
 /* @return 1 or 0, as the user has set the variable; else @a preset. */
 static int windows_setting(const char *name, int preset)
@@ -36,13 +20,13 @@ static int windows_setting(const char *name, int preset)
     return (is_yes < 0) ? preset : is_yes;
 }
 
-void check_windows(const char *library, int has_hosts, const char *libraries, char *line,
+void check_windows(const char *library, int has_hosts, int is_preloaded, char *line,
                    size_t max)
 {
     if (!windows_setting("UCXRI_WIN", 1)) {
         snprintf(line, max, "windows: the MPI's own, because UCXRI_WIN is %.64s",
                  getenv("UCXRI_WIN"));
-    } else if (!windows_is_listed(libraries, library)) {
+    } else if (!is_preloaded) {
         snprintf(line, max,
                  "windows: the MPI's own, because %s is not preloaded: start the program "
                  "by ucxri_run, with that file in the folder of libucxri.so",

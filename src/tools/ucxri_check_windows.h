@@ -12,12 +12,12 @@
 /**
  * Say whose the windows of a program are.
  *
- * @param library      The name of the library for windows of its MPI.
- * @param has_hosts    That library takes windows of several hosts if nothing is set.
- * @param libraries    What is preloaded, as LD_PRELOAD has it; NULL: nothing.
- * @param line         Gets the line, @a max bytes with the end.
+ * @param library       The name of the library for windows of its MPI.
+ * @param has_hosts     That library takes windows of several hosts if nothing is set.
+ * @param is_preloaded  It is preloaded.
+ * @param line          Gets the line, @a max bytes with the end.
  */
-void check_windows(const char *library, int has_hosts, const char *libraries, char *line,
+void check_windows(const char *library, int has_hosts, int is_preloaded, char *line,
                    size_t max);
 
 #endif
