@@ -358,17 +358,21 @@ static void ep_print_info(ucp_ep_h handle, FILE *stream)
             ep->tcp ? "tcp/eth0" : "posix/memory");
 }
 
-static ucs_status_ptr_t ep_flush_nbx(ucp_ep_h handle, const ucp_request_param_t *param)
+static ucs_status_ptr_t flush(const ucp_request_param_t *param)
 {
     ++ucx::get()->num_flushed;
     return start_flush(ucx::get()->flush_mode, param);
 }
 
+static ucs_status_ptr_t ep_flush_nbx(ucp_ep_h handle, const ucp_request_param_t *param)
+{
+    return flush(param);
+}
+
 static ucs_status_ptr_t worker_flush_nbx(ucp_worker_h worker,
                                          const ucp_request_param_t *param)
 {
-    ++ucx::get()->num_flushed;
-    return start_flush(ucx::get()->flush_mode, param);
+    return flush(param);
 }
 
 ri_wire_msg_t packet::parse() const

@@ -7,7 +7,7 @@
 
 #include "unit/common/setting.h"
 #include "unit/fakes/fake_malloc.h"
-#include "unit/ucp/proto/pool/pool_send_test.h"
+#include "unit/ucp/run/close_test.h"
 
 #include <cmath>
 
@@ -24,7 +24,7 @@ const way_of_message WAYS[] = {{"pool", false, 20000},
                                {"pool, ring", true, 20000},
                                {"rendezvous, ring", true, LONG}};
 
-class test_close : public pool_send_test {
+class test_close : public close_test {
 protected:
     /* Both sides have sent a message that the other one could read. */
     void prepare(bool rings)
@@ -46,36 +46,13 @@ protected:
         pump();
     }
 
-    /* A message whose send may end with the worker only */
-    send_ptr send_for_good(const bytes &content, uint64_t tag)
-    {
-        send_ptr s = m_a->send(m_conn, content, tag);
-
-        m_a->may_end_open = true;
-        pump();
-        return s;
-    }
-
     /* A close that has to wait */
     ucs_status_ptr_t close(ri_conn_t *conn)
     {
-        ucp_request_param_t param = {};
-        ucs_status_ptr_t ret      = ri_ep_close(conn, &param);
+        ucs_status_ptr_t ret = start_close(conn);
 
-        EXPECT_TRUE(UCS_PTR_IS_PTR(ret));
         pump();
         return ret;
-    }
-
-    static bool has_ended(ucs_status_ptr_t ret)
-    {
-        return ri_req_flags(ri_req_of_handle(ret)) & RI_REQ_COMPLETED;
-    }
-
-    static void end(ucs_status_ptr_t ret)
-    {
-        EXPECT_TRUE(has_ended(ret));
-        ri_req_put(ri_req_of_handle(ret));
     }
 
     /* As if it was long ago that it was looked at */

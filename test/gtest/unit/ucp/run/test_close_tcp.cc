@@ -6,7 +6,7 @@
  */
 
 #include "unit/common/setting.h"
-#include "unit/ucp/proto/pool/pool_send_test.h"
+#include "unit/ucp/run/close_test.h"
 
 extern "C" {
 #include "ucp/core/stock_transport.h"
@@ -17,7 +17,7 @@ extern "C" {
 
 namespace {
 
-class test_close_tcp : public pool_send_test {
+class test_close_tcp : public close_test {
 protected:
     void SetUp() override
     {
@@ -31,9 +31,11 @@ protected:
         pool_send_test::TearDown();
     }
 
-    /* Two workers of which only the first one may have sent something */
+    /* Two workers that have sent nothing, and a UCX that ends all at once */
     void start_over(bool rings)
     {
+        m_ucx->complete();
+        m_ucx->flush_mode = m_ucx->close_mode = AT_ONCE;
         stop();
         ri_config.ring_peers = rings ? 4 : 0;
         start();
@@ -69,24 +71,16 @@ protected:
 
     ucs_status_ptr_t close(ri_conn_t *conn)
     {
-        ucp_request_param_t param = {};
-        ucs_status_ptr_t ret      = ri_ep_close(conn, &param);
+        ucs_status_ptr_t ret = start_close(conn);
 
-        EXPECT_TRUE(UCS_PTR_IS_PTR(ret));
         pump();
         return ret;
     }
 
-    static bool has_ended(ucs_status_ptr_t ret)
-    {
-        return ri_req_flags(ri_req_of_handle(ret)) & RI_REQ_COMPLETED;
-    }
-
     static void end(ucs_status_ptr_t ret)
     {
-        EXPECT_TRUE(has_ended(ret));
         EXPECT_EQ(UCS_OK, ri_req_of_handle(ret)->status);
-        ri_req_put(ri_req_of_handle(ret));
+        close_test::end(ret);
     }
 
     /* The peer of @a conn said that it closes */
@@ -119,8 +113,6 @@ TEST_F(test_close_tcp, both_close_and_nobody_answers)
             for (bool b_first : {false, true}) {
                 SCOPED_TRACE(std::string(rings ? "rings " : "") + (both ? "both " : "") +
                              (b_first ? "b first" : ""));
-                m_ucx->complete();
-                m_ucx->flush_mode = m_ucx->close_mode = AT_ONCE;
                 start_over(rings);
                 both ? talk_both_ways() : talk_one_way();
                 stall(m_ucx.get());
@@ -144,8 +136,6 @@ TEST_F(test_close_tcp, both_close_and_nobody_answers)
 TEST_F(test_close_tcp, the_word_is_out_before_the_close_ends)
 {
     for (bool b_first : {false, true}) {
-        m_ucx->complete();
-        m_ucx->flush_mode = m_ucx->close_mode = AT_ONCE;
         start_over(false);
         talk_one_way();
         stall(m_ucx.get());
@@ -220,8 +210,6 @@ TEST_F(test_close_tcp, unused)
         for (bool answered : {false, true}) {
             SCOPED_TRACE(std::string(b_first ? "b first " : "") +
                          (answered ? "answered" : ""));
-            m_ucx->complete();
-            m_ucx->flush_mode = m_ucx->close_mode = AT_ONCE;
             start_over(false);
             stall(m_ucx.get());
             ucs_status_ptr_t first = close(b_first ? m_back : m_conn);
@@ -310,8 +298,6 @@ TEST_F(test_close_tcp, not_of_mpich)
 TEST_F(test_close_tcp, others)
 {
     for (bool peer_mode : {false, true}) {
-        m_ucx->complete();
-        m_ucx->flush_mode = m_ucx->close_mode = AT_ONCE;
         start_over(false);
         talk_both_ways();
         ri_control_ask(m_conn);
@@ -333,10 +319,8 @@ TEST_F(test_close_tcp, left_message)
 {
     talk_both_ways();
     connect_planes();
-    bytes content     = pattern(1, LONG);
-    send_ptr s        = m_a->send(m_conn, content, 5);
-    m_a->may_end_open = true;
-    pump();
+    bytes content = pattern(1, LONG);
+    send_ptr s    = send_for_good(content, 5);
     stall(m_ucx.get());
     ucs_status_ptr_t close_a = close(m_conn);
     EXPECT_EQ(0u, m_ucx->num_flushed); /* its own part is not over */
@@ -355,10 +339,8 @@ TEST_F(test_close_tcp, left_message_is_received_during_the_flush)
 {
     talk_one_way();
     connect_planes();
-    bytes content     = pattern(1, LONG);
-    send_ptr s        = m_a->send(m_conn, content, 5);
-    m_a->may_end_open = true;
-    pump();
+    bytes content = pattern(1, LONG);
+    send_ptr s    = send_for_good(content, 5);
     stall(m_ucx.get());
     ri_config.close_timeout   = 0;
     ucp_request_param_t param = {};
