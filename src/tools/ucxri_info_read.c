@@ -5,7 +5,7 @@
  * A file whose first character but for blanks is a brace is JSON.
  */
 #include "ucxri_info_read.h"
-#include "ucxri_info_document.h"
+#include "ucxri_info_read_json.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static int read_text(info_t *info, info_inert_t *inert, char *text, size_t lengt
     FILE *lines;
 
     if (text[strspn(text, " \t\r\n")] == '{') {
-        return info_documents_read(info, inert, text, path);
+        return info_read_json(info, inert, text, path);
     }
     if (length == 0) {
         return 1;
@@ -49,7 +49,7 @@ static int read_text(info_t *info, info_inert_t *inert, char *text, size_t lengt
         fprintf(stderr, "ucxri_info: %s: %s\n", path, strerror(errno));
         return 0;
     }
-    info_lines_read(info, inert, lines);
+    info_read_lines(info, inert, lines);
     fclose(lines);
     return 1;
 }

@@ -7,12 +7,12 @@
 #ifndef UCXRI_INFO_READ_H
 #define UCXRI_INFO_READ_H
 
-#include "ucxri_info_lines.h"
+#include "ucxri_info_read_lines.h"
 
 /**
  * Read all reports in some files: lines among the output of jobs, or JSON.
  *
- * @param inert  INFO_REASONS of them, see ucxri_info_lines.h.
+ * @param inert  INFO_REASONS of them, see ucxri_info_read_lines.h.
  * @param paths  "-" is the standard input.
  *
  * @return Whether all files could be read. A message was printed for each that could not; the other

@@ -280,7 +280,7 @@ static void span_entry(unsigned worker, const ri_timeline_entry_t *entry, void *
         span.start = now;
         span_begin(spans, span_key(worker, span.kind, entry), &span);
         break;
-    case RI_TIMELINE_OFFER_BACK:
+    case RI_TIMELINE_WITHDRAWN:
         span_end(spans, span_key(worker, TIMELINE_SPAN_OFFER, entry), now);
         break;
     case RI_TIMELINE_COPY:

@@ -12,6 +12,7 @@
 #include "epoch.h"
 #include "make_net.h"
 #include "make_remote.h"
+#include "make_told.h"
 #include "remote.h"
 #include "present.h"
 #include "real.h"
@@ -20,39 +21,13 @@
 #include "../ucs/log.h"
 #include "../uct/shm/shared_file.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Changed with the form of what is told and of what is shared. */
-#define MAKE_VERSION 3
-
 /* The ranks of a window: each has a cell for each other one, which are 64 MB together then. */
 #define MAKE_RANKS_MAX 1024
-
-/* The memory of all ranks: what any machine can map, and a sum of which with pages does not overflow. */
-#define MAKE_SIZE_MAX (INT64_C(1) << 56)
-
-#define MAKE_UNREACHABLE "the ranks cannot reach each other's own memory"
-
-/* What a rank tells all others. */
-typedef struct make_told {
-    uint32_t version;
-    int32_t is_known; /* the MPI has the functions of the one that this library was built for */
-    int64_t size;
-    int64_t disp_unit;
-    ri_host_process_t process;
-    int32_t is_apart; /* its memory need not lie behind that of the rank before */
-    int32_t flavor;
-    int32_t is_reachable; /* others reach memory that this rank has made by itself */
-    int32_t has_net;      /* it takes windows of several hosts */
-    uint8_t reserved[68]; /* 0; all versions tell as many bytes */
-} make_told_t;
-
-_Static_assert(sizeof(make_told_t) == 128, "the same in all versions");
 
 /* The file, as rank 0 tells it. */
 typedef struct make_file {
@@ -73,141 +48,24 @@ static size_t make_control_size(int ranks)
                           (size_t)ranks * sizeof(ri_window_cell_t));
 }
 
-/* Whether the program makes the memory of a window. */
-static int make_is_remote(int flavor)
-{
-    return (flavor == MPI_WIN_FLAVOR_CREATE) || (flavor == MPI_WIN_FLAVOR_DYNAMIC);
-}
-
-/* The first rank on the host of a rank. */
-static int make_first_of_host(const make_told_t *told, int rank)
-{
-    int i = 0;
-
-    while (told[i].process.host != told[rank].process.host) {
-        ++i;
-    }
-    return i;
-}
-
-static int make_is_on_one_host(const make_told_t *told, int ranks)
-{
-    int i;
-
-    for (i = 1; (i < ranks) && (told[i].process.host == told[0].process.host); ++i) {}
-    return i == ranks;
-}
-
-/* How many ranks are on the host of one. */
-static int make_ranks_of_host(const make_told_t *told, int rank, int ranks)
-{
-    int count = 0;
-    int i;
-
-    for (i = 0; i < ranks; ++i) {
-        count += (told[i].process.host == told[rank].process.host);
-    }
-    return count;
-}
-
-/* Whether there is a host with more ranks than can reach each other's own memory. */
-static int make_is_crowded(const make_told_t *told, int ranks)
-{
-    int i;
-
-    for (i = 0; i < ranks; ++i) {
-        if (((i == 0) || (told[i].process.host != told[i - 1].process.host)) &&
-            (make_first_of_host(told, i) == i) &&
-            (make_ranks_of_host(told, i, ranks) > RI_MAKE_REMOTE_RANKS)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Why a window of several hosts is not for this library, or NULL. The same on all ranks. */
-static const char *make_net_objection(const make_told_t *told, int ranks)
-{
-    int i;
-
-    if (told[0].flavor == MPI_WIN_FLAVOR_SHARED) {
-        return "the ranks are not on one host";
-    }
-    for (i = 0; i < ranks; ++i) {
-        if (!told[i].has_net) {
-            return "the ranks are not on one host";
-        }
-    }
-    return NULL;
-}
-
-/* Why a window is not for this library, or NULL. The same on all ranks. */
-static const char *make_objection(const make_told_t *told, int ranks)
-{
-    int64_t size = 0;
-    int i;
-
-    for (i = 0; i < ranks; ++i) {
-        if (told[i].version != MAKE_VERSION) {
-            return "the ranks have different versions of the library";
-        }
-        if (told[i].process.host == 0) {
-            return "/proc cannot be read";
-        }
-        if (!told[i].is_known) {
-            return "the library was built for another version of the MPI";
-        }
-        if ((told[i].size < 0) || (told[i].disp_unit < 1) ||
-            (told[i].disp_unit > INT_MAX) || (told[i].flavor != told[0].flavor)) {
-            return "an argument is wrong";
-        }
-        if (make_is_remote(told[i].flavor) && !told[i].is_reachable) {
-            return MAKE_UNREACHABLE;
-        }
-        if (__builtin_add_overflow(size, told[i].size, &size) || (size > MAKE_SIZE_MAX)) {
-            return "it is too large";
-        }
-    }
-    if (make_is_remote(told[0].flavor) && make_is_crowded(told, ranks)) {
-        return "there are too many ranks";
-    }
-    return make_is_on_one_host(told, ranks) ? NULL : make_net_objection(told, ranks);
-}
-
-/* Whether the program allows the memory of each rank to lie anywhere. */
-static int make_is_apart(const ri_make_args_t *args)
-{
-    char value[8];
-    int flag = 0;
-
-    if (args->flavor == MPI_WIN_FLAVOR_ALLOCATE) {
-        return 1;
-    }
-    if (args->info != MPI_INFO_NULL) {
-        PMPI_Info_get(args->info, "alloc_shared_noncontig", sizeof(value) - 1, value,
-                      &flag);
-    }
-    return flag && !strcmp(value, "true");
-}
-
 /* The bytes at the start of the file of a host. */
-static size_t make_controls_size(const make_told_t *told, int rank, int ranks)
+static size_t make_controls_size(const ri_make_told_t *told, int rank, int ranks)
 {
-    return make_pages((size_t)make_ranks_of_host(told, rank, ranks) *
+    return make_pages((size_t)ri_make_told_neighbours(told, rank, ranks) *
                       make_control_size(ranks));
 }
 
 /* Where the memory of each rank on the host of @a rank begins, in the file. @return The size of the
  * file. */
-static size_t make_places(const make_told_t *told, int rank, int ranks, size_t *places)
+static size_t make_places(const ri_make_told_t *told, int rank, int ranks, size_t *places)
 {
     size_t at = make_controls_size(told, rank, ranks);
     int i;
 
     for (i = 0; i < ranks; ++i) {
         places[i] = at;
-        if (make_is_remote(told[0].flavor) ||
-            (told[i].process.host != told[rank].process.host)) {
+        if (ri_make_told_is_remote(told[0].flavor) ||
+            !ri_make_told_share_host(told, i, rank)) {
             continue;
         }
         at += (size_t)told[i].size;
@@ -220,14 +78,14 @@ static size_t make_places(const make_told_t *told, int rank, int ranks, size_t *
 
 /* Hear of the file of this host. @a file is that of the rank, if it has made one, and then that of the
  * host; its size is 0 if there is none. */
-static void make_hear_file(const make_told_t *told, int rank, int ranks, MPI_Comm comm,
+static void make_hear_file(const ri_make_told_t *told, int rank, int ranks, MPI_Comm comm,
                            make_file_t *file)
 {
-    int first = make_first_of_host(told, rank);
+    int first = ri_make_told_first(told, rank);
     make_file_t *files;
     int error;
 
-    if (make_is_on_one_host(told, ranks)) {
+    if (ri_make_told_is_one_host(told, ranks)) {
         error = PMPI_Bcast(file, (int)sizeof(*file), MPI_BYTE, 0, comm);
     } else {
         files = malloc((size_t)ranks * sizeof(*files));
@@ -249,14 +107,14 @@ static void make_hear_file(const make_told_t *told, int rank, int ranks, MPI_Com
 }
 
 /* The file of this host, in all of its processes. @return Where it is in this one, or NULL. */
-static void *make_map(const ri_make_args_t *args, const make_told_t *told, int rank,
+static void *make_map(const ri_make_args_t *args, const ri_make_told_t *told, int rank,
                       int ranks, size_t size)
 {
     size_t there     = make_controls_size(told, rank, ranks);
-    int first        = make_first_of_host(told, rank);
+    int first        = ri_make_told_first(told, rank);
     make_file_t file = {.fd = -1};
     void *map        = NULL;
-    int has_map, have_all, fd = -1;
+    int have_all, fd = -1;
 
     if (rank == first) {
         map = ri_shared_file_make("ucxri-win", size, there, &fd);
@@ -269,11 +127,7 @@ static void *make_map(const ri_make_args_t *args, const make_told_t *told, int r
         map = ri_shared_file_open(told[first].process.pid, (uint32_t)file.fd, size,
                                   there);
     }
-    has_map = (map != NULL);
-    if (PMPI_Allreduce(&has_map, &have_all, 1, MPI_INT, MPI_LAND, args->comm) !=
-        MPI_SUCCESS) {
-        have_all = 0;
-    }
+    have_all = ri_make_told_by_all(map != NULL, args->comm);
     if (fd >= 0) {
         close(fd);
     }
@@ -285,26 +139,27 @@ static void *make_map(const ri_make_args_t *args, const make_told_t *told, int r
 }
 
 /* Note the host of the next rank. @return Its first rank. */
-static int make_note_host(ri_window_t *window, const make_told_t *told, int rank)
+static int make_note_host(ri_window_t *window, const ri_make_told_t *told, int rank)
 {
-    int i;
+    int first;
 
-    for (i = window->num_hosts - 1; i >= 0; --i) { /* it is the latest, mostly */
-        if (told[window->hosts[i]].process.host == told[rank].process.host) {
-            return window->hosts[i];
-        }
+    if ((rank > 0) && ri_make_told_share_host(told, rank, rank - 1)) {
+        return window->parts[rank - 1].first;
     }
-    window->hosts[window->num_hosts++] = rank;
-    return rank;
+    first = ri_make_told_first(told, rank);
+    if (first == rank) {
+        window->hosts[window->num_hosts++] = rank;
+    }
+    return first;
 }
 
 /* @return A window without a handle, or NULL. */
-static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *told,
+static ri_window_t *make_window(const ri_make_args_t *args, const ri_make_told_t *told,
                                 int rank, int ranks)
 {
     ri_window_t *window = calloc(1, sizeof(*window));
     size_t *places      = calloc((size_t)ranks, sizeof(*places));
-    int is_ok, are_ok;
+    int is_ok;
     char *map, *control;
     int i;
 
@@ -315,9 +170,7 @@ static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *t
     }
     is_ok = (window != NULL) && (places != NULL) && (window->parts != NULL) &&
             (window->hosts != NULL) && (window->targets != NULL);
-    if ((PMPI_Allreduce(&is_ok, &are_ok, 1, MPI_INT, MPI_LAND, args->comm) ==
-         MPI_SUCCESS) &&
-        are_ok) {
+    if (ri_make_told_by_all(is_ok, args->comm)) {
         window->file_size = make_places(told, rank, ranks, places);
         window->file      = make_map(args, told, rank, ranks, window->file_size);
     }
@@ -327,13 +180,13 @@ static ri_window_t *make_window(const ri_make_args_t *args, const make_told_t *t
     map = control = window->file;
     for (i = 0; i < ranks; ++i) {
         window->parts[i] = (ri_window_part_t){
-                .base      = map + places[i],
-                .size      = (args->flavor == MPI_WIN_FLAVOR_DYNAMIC) ? MAKE_SIZE_MAX :
-                                                                        (MPI_Aint)told[i].size,
+                .base = map + places[i],
+                .size = (args->flavor == MPI_WIN_FLAVOR_DYNAMIC) ? RI_MAKE_TOLD_SIZE_MAX :
+                                                                   (MPI_Aint)told[i].size,
                 .disp_unit = (MPI_Aint)told[i].disp_unit,
                 .first     = make_note_host(window, told, i),
                 .process   = told[i].process};
-        if (told[i].process.host == told[rank].process.host) {
+        if (ri_make_told_share_host(told, i, rank)) {
             window->parts[i].control = (ri_window_control_t *)control;
             control += make_control_size(ranks);
         }
@@ -371,52 +224,6 @@ static void make_free_window(ri_window_t *window)
     free(window->hosts);
     free(window->targets);
     free(window);
-}
-
-/* This process. Threads may make windows at the same time; a child by fork() is another one. */
-static ri_host_process_t make_process(void)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static ri_host_process_t self;
-    ri_host_process_t process;
-
-    pthread_mutex_lock(&lock);
-    if (self.pid != (uint32_t)getpid()) {
-        self = ri_host_process_self();
-    }
-    process = self;
-    pthread_mutex_unlock(&lock);
-    return process;
-}
-
-/* Tell and hear. @return What all ranks have told, or NULL. */
-static make_told_t *make_tell(const ri_make_args_t *args, int ranks,
-                              const ri_window_ops_t *ops)
-{
-    make_told_t mine  = {.version      = MAKE_VERSION,
-                         .size         = args->size,
-                         .disp_unit    = args->disp_unit,
-                         .process      = make_process(),
-                         .is_apart     = make_is_apart(args),
-                         .flavor       = args->flavor,
-                         .is_reachable = (ops != NULL),
-                         .has_net      = (ri_make_net_ops() != NULL)};
-    make_told_t *told = calloc((size_t)ranks, sizeof(*told));
-    int version, subversion;
-
-    mine.is_known = (PMPI_Get_version(&version, &subversion) == MPI_SUCCESS) &&
-                    ((version >= 4) == (MPI_VERSION >= 4));
-    /* Without memory this rank cannot tell, and the others would wait for it */
-    if (told == NULL) {
-        ri_error("no memory for a window of %d ranks", ranks);
-        PMPI_Abort(args->comm, 1);
-    }
-    if (PMPI_Allgather(&mine, (int)sizeof(mine), MPI_BYTE, told, (int)sizeof(mine),
-                       MPI_BYTE, args->comm) != MPI_SUCCESS) {
-        free(told);
-        return NULL;
-    }
-    return told;
 }
 
 /* A communicator of this process alone whose errors are returned; MPI_COMM_NULL if there is none. It
@@ -463,7 +270,7 @@ static int make_handle(const ri_make_args_t *args, void *base, MPI_Win *handle_p
  * have done it. */
 static int make_finish(const ri_make_args_t *args, ri_window_t *window)
 {
-    int is_ok, are_ok;
+    int is_ok;
 
     is_ok = PMPI_Comm_group(args->comm, &window->group) == MPI_SUCCESS;
     if (is_ok && !make_handle(args, window->parts[window->rank].base, &window->handle)) {
@@ -471,11 +278,7 @@ static int make_finish(const ri_make_args_t *args, ri_window_t *window)
         is_ok          = 0;
     }
     is_ok = is_ok && ri_window_add(window);
-    if (PMPI_Allreduce(&is_ok, &are_ok, 1, MPI_INT, MPI_LAND, args->comm) !=
-        MPI_SUCCESS) {
-        are_ok = 0;
-    }
-    if (are_ok) {
+    if (ri_make_told_by_all(is_ok, args->comm)) {
         return 1;
     }
     if (is_ok) {
@@ -515,7 +318,7 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
     const ri_window_ops_t *ops = NULL;
     ri_window_t *window        = NULL;
     const char *objection;
-    make_told_t *told;
+    ri_make_told_t *told;
     int rank, ranks, speaker, is_inter, is_net;
 
     /* Nothing is there then but what ri_real() looks for */
@@ -534,15 +337,15 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
         ri_tell_left(objection, (speaker < 0) || (rank == speaker));
         return 0;
     }
-    if (make_is_remote(args->flavor)) {
+    if (ri_make_told_is_remote(args->flavor)) {
         ops = ri_make_remote_ops(args->base, args->size);
     }
-    told = make_tell(args, ranks, ops);
+    told = ri_make_told_exchange(args, ranks, ops != NULL, ri_make_net_ops() != NULL);
     if (told == NULL) {
         return 0;
     }
-    is_net    = !make_is_on_one_host(told, ranks);
-    objection = make_objection(told, ranks);
+    is_net    = !ri_make_told_is_one_host(told, ranks);
+    objection = ri_make_told_objection(told, ranks);
     if (objection == NULL) {
         window    = make_window(args, told, rank, ranks);
         objection = (window == NULL) ? "there is no memory, or the ranks cannot map it" :
@@ -553,7 +356,7 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
         !ri_make_remote(window, ops, args->comm, args->base)) {
         make_free_window(window);
         window    = NULL;
-        objection = MAKE_UNREACHABLE;
+        objection = RI_MAKE_TOLD_UNREACHABLE;
     }
     if ((window != NULL) && is_net &&
         !ri_make_net(window, ri_make_net_ops(), args->comm)) {

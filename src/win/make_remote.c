@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "make_remote.h"
+#include "make_told.h"
 #include "accumulate_remote.h"
 #include "order.h"
 #include "remote.h"
@@ -45,14 +46,6 @@ const ri_window_ops_t *ri_make_remote_ops(const void *base, MPI_Aint size)
         return NULL;
     }
     return ops;
-}
-
-int ri_make_all(int is_ok, MPI_Comm comm)
-{
-    int are_ok;
-
-    return (PMPI_Allreduce(&is_ok, &are_ok, 1, MPI_INT, MPI_LAND, comm) == MPI_SUCCESS) &&
-           are_ok;
 }
 
 /* @return Whether this rank has a way to all others. */
@@ -104,10 +97,10 @@ int ri_make_remote(ri_window_t *window, const ri_window_ops_t *ops, MPI_Comm com
     if ((memories != NULL) && ops->self(&mine.address)) {
         mine.region = own->region;
     }
-    is_ok = ri_make_all(mine.region != 0, comm) &&
+    is_ok = ri_make_told_by_all(mine.region != 0, comm) &&
             (PMPI_Allgather(&mine, (int)sizeof(mine), MPI_BYTE, memories,
                             (int)sizeof(mine), MPI_BYTE, comm) == MPI_SUCCESS);
-    is_ok = ri_make_all(is_ok && make_connect(window, memories), comm);
+    is_ok = ri_make_told_by_all(is_ok && make_connect(window, memories), comm);
     free(memories);
     return is_ok;
 }

@@ -16,9 +16,6 @@
  * others cannot reach that. */
 const ri_window_ops_t *ri_make_remote_ops(const void *base, MPI_Aint size);
 
-/** @return Whether all ranks say so, the same on all ranks. Collective. */
-int ri_make_all(int is_ok, MPI_Comm comm);
-
 /** Let this rank serve others. The region of its part is 0 then if there is no memory. */
 void ri_make_remote_open(ri_window_t *window, const ri_window_ops_t *ops);
 

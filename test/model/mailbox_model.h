@@ -25,10 +25,10 @@ constexpr int DEPTH   = 2; /* entries of the slot */
 /* What the rules are; each can be left out, and must be missed. */
 enum mutation_t : uint8_t {
     MUT_NONE,
-    MUT_NUMBER,     /* a state does not tell the number of its operation */
-    MUT_SERVE_CAS,  /* the target takes an operation without compare-and-swap */
-    MUT_BACK_CAS,   /* the origin withdraws one without compare-and-swap */
-    MUT_BACK_FIRST, /* the origin withdraws the earliest first */
+    MUT_NUMBER,         /* a state does not tell the number of its operation */
+    MUT_SERVE_CAS,      /* the target takes an operation without compare-and-swap */
+    MUT_WITHDRAW_CAS,   /* the origin withdraws one without compare-and-swap */
+    MUT_WITHDRAW_FIRST, /* the origin withdraws the earliest first */
     MUT_COPY_EARLY, /* it does what it has withdrawn before all in front of that is over */
     MUT_COPY_ORDER,  /* ... and the latest first */
     MUT_ROOM,        /* for room it withdraws the oldest one alone */
@@ -88,17 +88,17 @@ struct server_t {
 };
 
 enum origin_at_t : uint8_t {
-    ORIGIN_NEXT,   /* the next operation of its program */
-    ORIGIN_WRITE,  /* the entry */
-    ORIGIN_STATE,  /* the entry's state */
-    ORIGIN_RING,   /* the doorbell */
-    ORIGIN_CALL,   /* counts the call */
-    ORIGIN_WAKE,   /* wakes the thread */
-    ORIGIN_WAIT,   /* for number, in front of end */
-    ORIGIN_BACK,   /* withdraws, from back on down to number */
-    ORIGIN_BEGUN,  /* waits for number, which the target has begun with */
-    ORIGIN_SETTLE, /* takes what is over, and does what is withdrawn, from oldest on */
-    ORIGIN_CLAIM,  /* another process: takes the slot */
+    ORIGIN_NEXT,     /* the next operation of its program */
+    ORIGIN_WRITE,    /* the entry */
+    ORIGIN_STATE,    /* the entry's state */
+    ORIGIN_RING,     /* the doorbell */
+    ORIGIN_CALL,     /* counts the call */
+    ORIGIN_WAKE,     /* wakes the thread */
+    ORIGIN_WAIT,     /* for number, in front of end */
+    ORIGIN_WITHDRAW, /* withdraws, from reached on down to number */
+    ORIGIN_BEGUN,    /* waits for number, which the target has begun with */
+    ORIGIN_SETTLE,   /* takes what is over, and does what is withdrawn, from oldest on */
+    ORIGIN_CLAIM,    /* another process: takes the slot */
     ORIGIN_FINISHED
 };
 
@@ -111,10 +111,11 @@ enum goal_t : uint8_t {
 
 struct origin_t {
     uint8_t id, at, op, goal, calling;
-    uint8_t next, oldest;      /* operations that were posted, and that are not over */
-    uint8_t upto;              /* which are waited for now */
-    uint8_t number, end, back; /* where the wait is; end falls when some are withdrawn */
-    uint8_t posted[DEPTH];     /* operation of each entry: what it keeps itself */
+    uint8_t next, oldest; /* operations that were posted, and that are not over */
+    uint8_t upto;         /* which are waited for now */
+    uint8_t number, end,
+            reached;       /* where the wait is; end falls when some are withdrawn */
+    uint8_t posted[DEPTH]; /* operation of each entry: what it keeps itself */
 };
 
 struct state_t {
@@ -165,7 +166,7 @@ private:
     void origin_steps(const state_t &state);
     void origin_next(state_t state);
     void origin_wait_steps(const state_t &state);
-    void origin_back_steps(state_t state);
+    void origin_withdraw_steps(state_t state);
     void origin_begun_steps(const state_t &state);
     uint8_t origin_to_settle(const state_t &state) const;
     void origin_settle_steps(state_t state);

@@ -319,8 +319,8 @@ void mailbox_model_t::origin_steps(const state_t &state)
     case ORIGIN_WAIT:
         origin_wait_steps(state);
         break;
-    case ORIGIN_BACK:
-        origin_back_steps(next);
+    case ORIGIN_WITHDRAW:
+        origin_withdraw_steps(next);
         break;
     case ORIGIN_BEGUN:
         origin_begun_steps(state);
@@ -347,8 +347,8 @@ void mailbox_model_t::origin_wait_steps(const state_t &state)
         return;
     }
     /* Its patience ends */
-    origin.at   = ORIGIN_BACK;
-    origin.back = (m_mutation == MUT_BACK_FIRST) ? origin.number : origin.end;
+    origin.at      = ORIGIN_WITHDRAW;
+    origin.reached = (m_mutation == MUT_WITHDRAW_FIRST) ? origin.number : origin.end;
     add(text_of("origin", "does not wait for", origin.number), next);
 }
 
@@ -362,30 +362,30 @@ void mailbox_model_t::origin_begun_or_settle(state_t *state)
                         ORIGIN_BEGUN;
 }
 
-void mailbox_model_t::origin_back_steps(state_t state)
+void mailbox_model_t::origin_withdraw_steps(state_t state)
 {
     origin_t &origin = state.origin;
-    int is_first     = (m_mutation == MUT_BACK_FIRST);
-    uint8_t number   = is_first ? origin.back : origin.back - 1;
+    int is_first     = (m_mutation == MUT_WITHDRAW_FIRST);
+    uint8_t number   = is_first ? origin.reached : origin.reached - 1;
     entry_t &entry   = state.entry[number % DEPTH];
 
-    if (origin.back == (is_first ? origin.end : origin.number)) {
-        origin.end = is_first ? origin.end : origin.back;
+    if (origin.reached == (is_first ? origin.end : origin.number)) {
+        origin.end = is_first ? origin.end : origin.reached;
         origin_begun_or_settle(&state);
-        add("origin has taken all back", state);
+        add("origin has withdrawn all", state);
         return;
     }
     if ((entry.status == POSTED) ||
-        ((m_mutation == MUT_BACK_CAS) && (entry.status == SERVING))) {
-        entry.status = FREE;
-        origin.back  = is_first ? origin.back + 1 : number;
+        ((m_mutation == MUT_WITHDRAW_CAS) && (entry.status == SERVING))) {
+        entry.status   = FREE;
+        origin.reached = is_first ? origin.reached + 1 : number;
         add(text_of("origin", "withdraws", number), state);
     } else {
         if (!is_first) {
-            origin.end = origin.back;
+            origin.end = origin.reached;
         }
         origin_begun_or_settle(&state);
-        add(text_of("origin", "does not get back", number), state);
+        add(text_of("origin", "is too late to withdraw", number), state);
     }
 }
 

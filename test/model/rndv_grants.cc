@@ -110,12 +110,12 @@ void model_t::release(int index)
 }
 
 /* @return false if the sender was first. */
-bool model_t::withdraw(int index)
+bool model_t::withdraw_grant(int index)
 {
     const recv_t &recv   = m_state->recv[index];
     const grant_t &grant = m_state->link[rtr_target(recv)].grant[recv.word - 1];
 
-    if ((grant.state != GRANT_OUT) && !is(MUT_TAKE_BACK_BLIND) &&
+    if ((grant.state != GRANT_OUT) && !is(MUT_GRANT_BLIND) &&
         !((grant.state == GRANT_FAILED) && is(MUT_FAILED_IS_FREE))) {
         tell(", RTR of %s has been used", recv_name(index).c_str());
         return false;
@@ -148,7 +148,7 @@ bool model_t::give_granted(int index, int sender, int msg_index)
     if (m_config.ud && names(msg, recv)) {
         return ud_give(index, sender);
     }
-    if (withdraw(index)) {
+    if (withdraw_grant(index)) {
         return false;
     }
     if (!m_config.ud &&
@@ -274,7 +274,7 @@ void model_t::take_next()
 {
     int recv = next_to_take(*m_state);
 
-    if ((recv >= 0) && !withdraw(recv) &&
+    if ((recv >= 0) && !withdraw_grant(recv) &&
         (!is(MUT_IGNORE_USED) || (recv == m_state->taking.recv - 1))) {
         end_taking(true);
         return;

@@ -371,7 +371,7 @@ private:
     void write_ends(int sender, int index, bool failed);
     int free_word(const state_t &state, int sender) const;
     void offer(int recv, control_t &control);
-    bool withdraw(int recv);
+    bool withdraw_grant(int recv);
     void release(int recv);
     bool give_granted(int recv, int sender, int index);
     bool is_contested(int recv, int sender) const;
@@ -392,8 +392,8 @@ private:
     void copied(int sender, side_t side, bool failed);
     bool may_see(const state_t &state, int sender, int index, side_t side) const;
     void see(int sender, int index, side_t side);
-    bool may_withdraw(const state_t &state, int sender, int index) const;
-    void withdraw(int sender, int index);
+    bool may_withdraw_slot(const state_t &state, int sender, int index) const;
+    void withdraw_slot(int sender, int index);
     void slot_actions(const state_t &state,
                       const std::function<void(action_t)> &add) const;
 
@@ -416,7 +416,7 @@ private:
     bool is_landing(const link_t &link, const message_t &msg) const;
     void ud_send(int sender, int index);
     bool ud_give(int recv, int sender);
-    void ud_revoked(int recv);
+    void ud_ask_again(int recv);
     void ud_step(const action_t &action);
     void ud_actions(const state_t &state, const std::function<void(action_t)> &add) const;
 

@@ -209,16 +209,16 @@ void model_t::see(int sender, int index, side_t side)
 }
 
 /* Whether the sender may take a slot back, so that its ring can be closed. */
-bool model_t::may_withdraw(const state_t &state, int sender, int index) const
+bool model_t::may_withdraw_slot(const state_t &state, int sender, int index) const
 {
     const message_t &msg = state.link[sender].msg[index];
 
     return m_config.withdraws && (state.link[sender].call == 0) && (msg.form == AS_RTS) &&
            (msg.bits & MSG_SLOT) && (msg.recv == 0) && !(msg.slot.bits & SLOT_CLOSED) &&
-           ((claimed(msg.slot) == 0) || is(MUT_WITHDRAW_BLIND));
+           ((claimed(msg.slot) == 0) || is(MUT_SLOT_BLIND));
 }
 
-void model_t::withdraw(int sender, int index)
+void model_t::withdraw_slot(int sender, int index)
 {
     message_t &msg = m_state->link[sender].msg[index];
 
@@ -265,7 +265,7 @@ void model_t::slot_actions(const state_t &state,
                     add({ACT_SEE, sender, i, side});
                 }
             }
-            if (may_withdraw(state, sender, i)) {
+            if (may_withdraw_slot(state, sender, i)) {
                 add({ACT_WITHDRAW, sender, i, 0});
             }
         }

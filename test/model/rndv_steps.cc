@@ -34,7 +34,7 @@ const mutation_name_t mutation_names[MUT_LAST] = {
          "an RTS that was left to the RTR is not read when the "
          "RTR is refused"},
         {"cancel-at-once", "cancel", "grants-cancel", "ud-cancel",
-         "cancel hands the buffer back without taking RTRs back"},
+         "cancel hands the buffer back without withdrawing RTRs"},
         {"cancel-own-only", "cancel", "grants-cancel", "ud-cancel",
          "cancel withdraws the receive's own RTR, not the later ones "
          "that count it in `ahead`"},
@@ -48,7 +48,7 @@ const mutation_name_t mutation_names[MUT_LAST] = {
         {"unordered-to-receiver", "refuse", nullptr, nullptr,
          "an answer to a revocation may overtake a refusal"},
         {"steal-at-once", "guess", "grants-guess", "ud-guess",
-         "another sender's message takes a receive without taking RTRs back"},
+         "another sender's message takes a receive without withdrawing RTRs"},
         {"ignore-used", "cancel", "grants-cancel", "ud-cancel",
          "a receive is cancelled although a later one that counts it in "
          "`ahead` has been used"},
@@ -58,7 +58,7 @@ const mutation_name_t mutation_names[MUT_LAST] = {
          "receives of one class have RTRs out to different senders"},
         {"write-without-cas", nullptr, "grants-cancel", nullptr,
          "the sender writes without a look at the grant"},
-        {"take-back-blind", nullptr, "grants-cancel", "ud-cancel",
+        {"grant-blind", nullptr, "grants-cancel", "ud-cancel",
          "the receiver stores FREE, whatever the grant is"},
         {"ignore-generation", nullptr, "grants-cancel", "ud-whims",
          "the sender takes a grant that was given again for that of its RTR"},
@@ -80,7 +80,7 @@ const mutation_name_t mutation_names[MUT_LAST] = {
          "a receive is complete when all parts are claimed"},
         {"sent-at-claimed", nullptr, "grants-slots", nullptr,
          "a send is complete when all parts are claimed"},
-        {"withdraw-blind", nullptr, "grants-slots", nullptr,
+        {"slot-blind", nullptr, "grants-slots", nullptr,
          "the sender withdraws a slot in which parts are claimed"},
         {"end-unsettled", nullptr, "grants-ends", nullptr,
          "a stream ends without a wait for what the sender is doing by its grants"},
@@ -316,11 +316,11 @@ std::string model_t::apply(state_t &state, const action_t &action)
         break;
     case ACT_WHIM:
         tell("receiver, for no reason");
-        withdraw(action.a);
-        ud_revoked(action.a);
+        withdraw_grant(action.a);
+        ud_ask_again(action.a);
         break;
     case ACT_WITHDRAW:
-        withdraw(action.a, action.b);
+        withdraw_slot(action.a, action.b);
         break;
     case ACT_DIE:
         end_sender(action.a, END_DEAD);

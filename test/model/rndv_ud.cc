@@ -66,7 +66,7 @@ bool model_t::ud_give(int index, int sender)
 }
 
 /* An RTR was withdrawn whose message has had its turn: it is asked for again. */
-void model_t::ud_revoked(int index)
+void model_t::ud_ask_again(int index)
 {
     recv_t &recv = m_state->recv[index];
 

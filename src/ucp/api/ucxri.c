@@ -10,7 +10,7 @@
 #include "../rma/window_memory.h"
 #include "../../ucs/settings.h"
 #include "../run/worker_counters.h"
-#include "../run/windows.h"
+#include "../run/report_windows.h"
 #include "../rma/window_ranks.h"
 
 /* An array that is being filled with counters. */
@@ -87,11 +87,11 @@ ucs_status_t ucxri_worker_dump_trace(ucp_worker_h stock)
 _Static_assert(((int)UCXRI_WINDOW_TAKEN == (int)RI_WINDOW_TAKEN) &&
                        ((int)UCXRI_WINDOW_LEFT == (int)RI_WINDOW_LEFT) &&
                        ((int)UCXRI_WINDOW_LAST == (int)RI_WINDOW_OWNERS),
-               "of ri_windows_note()");
+               "of ri_report_windows_note()");
 
 void ucxri_note_window(ucxri_window_t whose, uint64_t bytes)
 {
-    ri_windows_note((unsigned)whose, bytes);
+    ri_report_windows_note((unsigned)whose, bytes);
 }
 
 /* Of no header: libraries for windows look it up by RI_WINDOW_OPS_SYMBOL. */

@@ -161,7 +161,7 @@ struct ri_conn {
     uint32_t am_id;               /* that the peer takes active messages by */
     uint32_t remote_id;           /* of its stream at the receiver, 0: not yet known */
     ucs_status_t status;          /* UCS_OK, or why it failed; see RI_CONN_LIFE */
-    ri_ring_tx_t ring_memory;     /* what ring points to */
+    ri_ring_tx_t ring_tx;         /* what ring points to */
     ucs_list_link_t lent;         /* pool buffers with messages that the peer may read */
 
     /* Slots of the ring, for messages that both sides copy; a bit each. */

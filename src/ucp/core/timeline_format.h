@@ -58,7 +58,7 @@ typedef struct ri_timeline_block {
  *              message                                                       was posted
  *   RECV_END   it ended       receive  status    length        -             -
  *   OFFER      RTR was sent   receive  tag       -             -             -
- *   OFFER_BACK it was         receive  -         -             -             -
+ *   WITHDRAWN  it was         receive  -         -             -             -
  *              withdrawn
  *   COPY       it ended       -        start     length        kind          uid of peer
  *   COMPUTE    later          -        start     end           -             -
@@ -73,7 +73,7 @@ typedef enum ri_timeline_event {
     RI_TIMELINE_RECV,
     RI_TIMELINE_RECV_END,
     RI_TIMELINE_OFFER,
-    RI_TIMELINE_OFFER_BACK,
+    RI_TIMELINE_WITHDRAWN,
     RI_TIMELINE_COPY,
     RI_TIMELINE_COMPUTE,
     RI_TIMELINE_WAIT,

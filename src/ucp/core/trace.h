@@ -30,7 +30,7 @@
     _e(RECV_DONE, "receive done, sender tag 0x%lx length %lu") \
     _e(RECV_READ, "  read from the sender's memory, length %lu status %ld") \
     _e(RTR_SENT, "  RTR sent, tag 0x%lx id 0x%lx") \
-    _e(RTR_BACK, "  RTR withdrawn, tag 0x%lx id 0x%lx") \
+    _e(RTR_WITHDRAWN, "  RTR withdrawn, tag 0x%lx id 0x%lx") \
     _e(RTR_IN, "RTR for tag 0x%lx, fate %lu") \
     _e(RECV_CTS, "  may be written by the sender, receive 0x%lx length %lu") \
     _e(RECV_WRITTEN, "  was written by the sender, receive 0x%lx length %lu") \

@@ -11,7 +11,7 @@
 
 /* Send a record by active message; one of type ALL tells how many there were. @return 0: UCX has
  * no memory now. */
-static int channel_send_again(ri_channel_out_t *out, const ri_channel_record_t *record)
+static int recover_send_record(ri_channel_out_t *out, const ri_channel_record_t *record)
 {
     ri_conn_t *conn        = out->conn;
     ri_am_buffer_t *buffer = ri_am_buffer_get(conn->worker, record->length);
@@ -38,7 +38,7 @@ static int channel_send_again(ri_channel_out_t *out, const ri_channel_record_t *
 }
 
 /* Whether a record is of any use without its way. */
-static int channel_outlives_way(const ri_channel_record_t *record)
+static int recover_outlives_way(const ri_channel_record_t *record)
 {
     return (record->type != RI_CHANNEL_PAD) && !ri_wire_is_rtr(record->type);
 }
@@ -53,8 +53,8 @@ static void recover_send(ri_channel_out_t *out)
     const ri_channel_record_t *record;
 
     while ((record = ri_channel_tx_oldest(&out->tx)) != NULL) {
-        if (channel_outlives_way(record)) {
-            if (!channel_send_again(out, record)) {
+        if (recover_outlives_way(record)) {
+            if (!recover_send_record(out, record)) {
                 return; /* in progress */
             }
             /* If the endpoint has failed its handler may have closed it. */
@@ -67,14 +67,14 @@ static void recover_send(ri_channel_out_t *out)
         ri_channel_tx_pop(&out->tx);
     }
     all.value = out->again;
-    if (channel_send_again(out, &all) && (ri_id_get(&worker->conn_ids, id) == conn) &&
+    if (recover_send_record(out, &all) && (ri_id_get(&worker->conn_ids, id) == conn) &&
         (conn->channel == out)) {
         ri_channel_life_end_out(out);
     }
 }
 
 /* Go on with a channel that is not open. It may be gone then, and others, too. */
-static void channel_progress_one(ri_channel_out_t *out)
+static void recover_progress_one(ri_channel_out_t *out)
 {
     if (out->state == RI_CHANNEL_AGAIN) {
         recover_send(out);
@@ -94,6 +94,6 @@ void ri_channel_recover_progress(ri_worker_t *worker)
     for (; (count > 0) && !ucs_list_is_empty(&worker->channels.out); --count) {
         out = ucs_list_extract_head(&worker->channels.out, ri_channel_out_t, list);
         ucs_list_add_tail(&worker->channels.out, &out->list);
-        channel_progress_one(out);
+        recover_progress_one(out);
     }
 }

@@ -54,7 +54,7 @@ static void planes_close(ri_plane_t **plane_p)
     }
 }
 
-void ri_planes_withdraw(ri_worker_t *worker)
+void ri_planes_leave(ri_worker_t *worker)
 {
     ri_conn_t *conn;
 
@@ -63,8 +63,8 @@ void ri_planes_withdraw(ri_worker_t *worker)
             ri_ring_tx_leave(conn->ring);
         }
     }
-    if ((worker->plane != NULL) && (worker->plane->ops->withdraw != NULL)) {
-        worker->plane->ops->withdraw(worker->plane);
+    if ((worker->plane != NULL) && (worker->plane->ops->leave != NULL)) {
+        worker->plane->ops->leave(worker->plane);
     }
 }
 
@@ -258,7 +258,7 @@ static void planes_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
 const ri_module_t ri_module_planes = {.name          = "planes",
                                       .worker_made   = planes_worker_made,
                                       .worker_starts = planes_worker_starts,
-                                      .worker_stops  = ri_planes_withdraw,
+                                      .worker_stops  = ri_planes_leave,
                                       .worker_closes = planes_worker_closes,
                                       .peer_made     = planes_peer_made,
                                       .peer_freed    = planes_peer_freed};

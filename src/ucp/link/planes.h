@@ -11,7 +11,7 @@
 
 /** Sends are about to end of which peers may be reading the memory: from now on these notice, by
  * the plane within the host and by the rings of all conns. */
-void ri_planes_withdraw(ri_worker_t *worker);
+void ri_planes_leave(ri_worker_t *worker);
 
 /** There is a ring: let the peer find out, and find out of the peer, at most once, what this host
  * allows between the two; then its end will be noticed, too. Not in mode PEER, and not before

@@ -208,7 +208,7 @@ int ri_ring_life_may_become(ri_ring_life_tx_t from, ri_ring_life_tx_t to)
 static void ring_life_set_tx(ri_conn_t *conn, ri_ring_life_tx_t state)
 {
     assert(ri_ring_life_may_become(ring_life_tx(conn), state));
-    conn->ring = (state == RI_RING_LIFE_TX_NONE) ? NULL : &conn->ring_memory;
+    conn->ring = (state == RI_RING_LIFE_TX_NONE) ? NULL : &conn->ring_tx;
     conn->flags &= ~RI_CONN_RING_STOP;
     if (state == RI_RING_LIFE_TX_STOPPING) {
         conn->flags |= RI_CONN_RING_STOP;
@@ -233,7 +233,7 @@ void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
         return;
     }
     if ((conn->flags & RI_CONN_CLOSING) || (conn->status != UCS_OK) ||
-        (ri_ring_open(&conn->ring_memory, msg->ring_pid, msg->ring_fd, msg->value,
+        (ri_ring_open(&conn->ring_tx, msg->ring_pid, msg->ring_fd, msg->value,
                       msg->ring_cookie) != UCS_OK)) {
         ri_debug("ring of process %u not used", msg->ring_pid);
         ri_control_send(conn, RI_WIRE_RING_REFUSE, conn->remote_id, 0);

@@ -225,7 +225,7 @@ ri_window_fate_t ri_window_net_request(ri_window_net_reach_t *reach,
 }
 
 /* Under the lock: give back what was taken after all. */
-static void ask_take_back(const ask_t *asked)
+static void ask_send_undo(const ask_t *asked)
 {
     const ri_window_net_head_t said = {.kind        = RI_WINDOW_NET_SAY,
                                        .head.region = asked->reach->told.region};
@@ -272,7 +272,7 @@ void ri_window_net_answered(const ri_window_net_peer_t *peer,
         return;
     }
     if (asked->is_undone && (fate == RI_WINDOW_OPS_DONE)) {
-        ask_take_back(asked);
+        ask_send_undo(asked);
     } else if (!asked->is_undone && (fate != RI_WINDOW_OPS_DONE)) {
         ri_window_net_lose(asked->reach, fate);
     }

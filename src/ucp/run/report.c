@@ -9,7 +9,7 @@
 #include "report_file.h"
 #include "report_killed.h"
 #include "report_values.h"
-#include "windows.h"
+#include "report_windows.h"
 #include "worker_counters.h"
 #include "../core/worker.h"
 #include "../../ucs/settings.h"
@@ -38,7 +38,7 @@ void ri_report_reset(void)
     report.pid     = 0;
     report.printed = 0;
     report.ended   = (ri_report_sum_t){};
-    ri_windows_reset();
+    ri_report_windows_reset();
 }
 
 void ri_report_add(const ri_worker_t *worker)

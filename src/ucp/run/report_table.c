@@ -136,9 +136,12 @@ static const column_t columns_recv[] = {
 };
 
 static const column_t columns_rma[] = {
-        PROTOCOL("mapped", RMA_MAPPED),          PROTOCOL("copied", RMA_COPIED),
-        COLUMN("mailed", 6, COUNT, RMA_MAILED),  COLUMN("called", 6, COUNT, RMA_CALLED),
-        COLUMN("back", 6, COUNT, RMA_WITHDRAWN), COLUMN("ucp", 6, COUNT, RMA_STOCK),
+        PROTOCOL("mapped", RMA_MAPPED),
+        PROTOCOL("copied", RMA_COPIED),
+        COLUMN("mailed", 6, COUNT, RMA_MAILED),
+        COLUMN("called", 6, COUNT, RMA_CALLED),
+        COLUMN("withdr", 6, COUNT, RMA_WITHDRAWN),
+        COLUMN("ucp", 6, COUNT, RMA_STOCK),
 };
 
 static const column_t columns_win[] = {

@@ -5,7 +5,7 @@
  * Protocols that do the same for a user are one value.
  */
 #include "report_values.h"
-#include "windows.h"
+#include "report_windows.h"
 #include "worker_counters.h"
 #include "../core/worker.h"
 #include "../../ucs/clock.h"
@@ -120,7 +120,7 @@ void ri_report_set_values(ri_report_row_t *row, const ri_report_sum_t *sum,
     unsigned i;
 
     memcpy(row->values, sum->values, sizeof(row->values));
-    ri_windows_set_values(row->values);
+    ri_report_windows_set(row->values);
     row->values[RI_REPORT_LIFE_US] = life * 1e6;
     for (i = 0; i < RI_CALL_COUNT; ++i) {
         row->values[times[i]] = (all > 0) ? sum->ticks[i] / all * life * 1e6 : 0;

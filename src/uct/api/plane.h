@@ -307,7 +307,7 @@ struct ri_plane_ops {
     /** The plane is about to be closed, and memory that remote processes may be reading is
      * given back from now on: their reads with transfer->verify fail. NULL: they fail by
      * themselves. */
-    void (*withdraw)(ri_plane_t *plane);
+    void (*leave)(ri_plane_t *plane);
 };
 
 /* Memory of this process by process_vm_readv and process_vm_writev. */

@@ -299,7 +299,7 @@ static ucs_status_t cma_open(ri_plane_t **plane_p)
 }
 
 /* Who asks from now on finds another process than the one it means. */
-static void cma_withdraw(ri_plane_t *super)
+static void cma_leave(ri_plane_t *super)
 {
     ri_container_of(super, cma_plane_t, super)->cookie = 0;
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before any memory is given back */
@@ -307,7 +307,7 @@ static void cma_withdraw(ri_plane_t *super)
 
 static void cma_close(ri_plane_t *super)
 {
-    cma_withdraw(super);
+    cma_leave(super);
     free(ri_container_of(super, cma_plane_t, super));
 }
 
@@ -467,5 +467,5 @@ const ri_plane_ops_t ri_plane_cma = {
         .write      = cma_write,
         .check      = cma_check,
         .measure    = cma_measure,
-        .withdraw   = cma_withdraw,
+        .leave      = cma_leave,
 };

@@ -71,7 +71,7 @@ static inline void ri_rtr_state_set(ri_recv_req_t *recv, ri_rtr_state_t state)
     worker->rtr.num_offered += ri_rtr_state_is_offered(recv) - offered;
     if (ri_rtr_state_is_offered(recv) != offered) {
         ri_timeline_note(&worker->timeline,
-                         offered ? RI_TIMELINE_OFFER_BACK : RI_TIMELINE_OFFER, recv,
+                         offered ? RI_TIMELINE_WITHDRAWN : RI_TIMELINE_OFFER, recv,
                          recv->tag, 0, 0, 0);
     }
 }

@@ -37,7 +37,7 @@ void ri_rtr_withdraw_ask(ri_recv_req_t *recv)
     entry->revoking = 1;
     entry->asked    = ri_clock_now();
     ++worker->rtr.num_revoking;
-    ri_trace(&worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
+    ri_trace(&worker->trace, RI_TRACE_RTR_WITHDRAWN, recv->tag, recv->id);
     ri_control_send_message(stream->peer, &msg);
 }
 
@@ -58,7 +58,7 @@ static int withdraw_take_ud(ri_recv_req_t *recv)
                            !op->super.ops->withdraw(&op->super.ud))) {
         return 0;
     }
-    ri_trace(&recv->super.worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
+    ri_trace(&recv->super.worker->trace, RI_TRACE_RTR_WITHDRAWN, recv->tag, recv->id);
     ri_rtr_done_unused(recv);
     return 1;
 }
@@ -80,7 +80,7 @@ int ri_rtr_withdraw_take(ri_recv_req_t *recv)
          (ri_rtr_state_of_grant(recv) != RI_RING_GRANT_FREE))) {
         return 0;
     }
-    ri_trace(&recv->super.worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
+    ri_trace(&recv->super.worker->trace, RI_TRACE_RTR_WITHDRAWN, recv->tag, recv->id);
     ri_rtr_done_unused(recv);
     return 1;
 }

@@ -53,7 +53,7 @@ static int queue_take_stalled(ri_ud_plane_t *plane)
     if (worst == NULL) {
         return 0;
     }
-    ++plane->counters.ud_revoked;
+    ++plane->counters.ud_reclaimed;
     ri_ud_recv_cancel(worst, UCS_ERR_CANCELED);
     return 1;
 }
@@ -65,7 +65,7 @@ static int queue_withdraw_offer(ri_ud_plane_t *plane)
 
     ucs_list_for_each_safe(recv, tmp, &plane->active, super.list) {
         if (recv->is_offer && ri_ud_recv_withdraw(recv->super.op)) {
-            ++plane->counters.ud_revoked;
+            ++plane->counters.ud_reclaimed;
             return 1;
         }
     }

@@ -52,7 +52,7 @@
     _c(ud_probes, "messages", "that asked what the receiver lacks") \
     _c(ud_restarts, "times", "that a receiver emptied its window, sent again") \
     _c(ud_waits, "transfers", "that waited for a queue pair") \
-    _c(ud_revoked, "transfers", "not begun, whose queue pair others had to get") \
+    _c(ud_reclaimed, "transfers", "not begun, whose queue pair others had to get") \
     _c(ud_dropped, "messages", "from nobody known, or malformed") \
     _c(ud_unsent, "messages", "for which there was no room") \
     _c(ud_pool_bytes, "bytes", "that the queue pairs of the pool take, now")

@@ -437,7 +437,7 @@ TEST_F(test_close, memory_given_back_while_it_is_read)
             bool pool = (way.length == MEDIUM);
 
             m_b_plane->on_read = [&] {
-                ri_planes_withdraw(m_a->worker());
+                ri_planes_leave(m_a->worker());
                 m_b_plane->gone = gone;
             };
             recv_ptr r = recv(to, 5);

@@ -229,7 +229,7 @@ TEST_F(test_cma, verify)
     fill(random, from.data(), LENGTH);
     for (bool withdrawn : {false, true}) {
         if (withdrawn) {
-            ri_plane_cma.withdraw(m_plane);
+            ri_plane_cma.leave(m_plane);
         }
         for (size_t local : COUNTS) {
             for (size_t remote : COUNTS) {

@@ -190,7 +190,7 @@ TEST_F(test_ud_plane, offer_is_withdrawn)
         EXPECT_EQ(UCS_ERR_CANCELED, x.recv.status);
         EXPECT_EQ(UCS_ERR_CANCELED, x.send.status);
         EXPECT_EQ(0, x.recv.super.heard);
-        EXPECT_EQ(0u, t.c().counters()->ud_revoked);
+        EXPECT_EQ(0u, t.c().counters()->ud_reclaimed);
         EXPECT_EQ((ptrdiff_t)LENGTH,
                   std::count(x.sink.data(), x.sink.data() + LENGTH, FILL));
 
@@ -261,7 +261,7 @@ TEST_F(test_ud_plane, offer_is_revoked)
         ASSERT_EQ(UCS_INPROGRESS, y.start_recv(t.b_c.ep[1]));
         wait(t.list, [&]() { return (x.recv.ends > 0) && (y.recv.ends > 0); });
         EXPECT_EQ(UCS_ERR_CANCELED, x.recv.status);
-        EXPECT_EQ(1u, t.c().counters()->ud_revoked);
+        EXPECT_EQ(1u, t.c().counters()->ud_reclaimed);
         EXPECT_TRUE(y.is_received());
 
         /* Who uses it all the same is told, as often as that happens */

@@ -4,8 +4,8 @@
  *
  * What only reports as JSON tell of a job: sizes of messages, and who sends to whom.
  */
-#ifndef UCXRI_INFO_MORE_H
-#define UCXRI_INFO_MORE_H
+#ifndef UCXRI_INFO_TRAFFIC_H
+#define UCXRI_INFO_TRAFFIC_H
 
 #include "ucxri_info_job.h"
 

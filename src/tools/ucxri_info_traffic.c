@@ -4,7 +4,7 @@
  *
  * Of many sizes each line has two powers of two, or a page would not hold them.
  */
-#include "ucxri_info_more.h"
+#include "ucxri_info_traffic.h"
 #include "ucs/size_text.h"
 
 #include <inttypes.h>

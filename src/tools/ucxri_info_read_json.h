@@ -4,21 +4,20 @@
  *
  * Reports as JSON (UCXRI_REPORT=json:FILE).
  */
-#ifndef UCXRI_INFO_DOCUMENT_H
-#define UCXRI_INFO_DOCUMENT_H
+#ifndef UCXRI_INFO_READ_JSON_H
+#define UCXRI_INFO_READ_JSON_H
 
-#include "ucxri_info_lines.h"
+#include "ucxri_info_read_lines.h"
 
 /**
  * Read the reports in a text, one behind the other.
  *
- * @param inert  Gets why the library was inert in some, as of info_lines_read().
+ * @param inert  Gets why the library was inert in some, as of info_read_lines().
  * @param path   What the text was read from, for messages.
  *
  * @return Whether all of it could be read. If not, a message was printed; reports in front of the
  *         error count.
  */
-int info_documents_read(info_t *info, info_inert_t *inert, const char *text,
-                        const char *path);
+int info_read_json(info_t *info, info_inert_t *inert, const char *text, const char *path);
 
 #endif

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "windows.h"
+#include "report_windows.h"
 
 #include <stdatomic.h>
 
@@ -14,7 +14,7 @@ static struct {
     _Atomic(uint64_t) bytes;
 } windows;
 
-void ri_windows_note(unsigned whose, uint64_t bytes)
+void ri_report_windows_note(unsigned whose, uint64_t bytes)
 {
     if (whose < RI_WINDOW_OWNERS) {
         atomic_fetch_add(&windows.count[whose], 1);
@@ -22,7 +22,7 @@ void ri_windows_note(unsigned whose, uint64_t bytes)
     }
 }
 
-void ri_windows_set_values(uint64_t *values)
+void ri_report_windows_set(uint64_t *values)
 {
     unsigned i;
 
@@ -32,7 +32,7 @@ void ri_windows_set_values(uint64_t *values)
     values[RI_REPORT_WINDOWS_BYTES] = atomic_load(&windows.bytes);
 }
 
-void ri_windows_reset(void)
+void ri_report_windows_reset(void)
 {
     unsigned i;
 

@@ -4,8 +4,8 @@
  *
  * The lines of UCXRI_REPORT=y among the output of jobs.
  */
-#ifndef UCXRI_INFO_LINES_H
-#define UCXRI_INFO_LINES_H
+#ifndef UCXRI_INFO_READ_LINES_H
+#define UCXRI_INFO_READ_LINES_H
 
 #include "ucxri_info_job.h"
 
@@ -26,7 +26,7 @@ typedef struct info_inert {
 
 /** Read all lines of a stream: processes into @a info, and reasons why the library was inert into
  * @a inert, which has INFO_REASONS of them. Other lines are passed over. */
-void info_lines_read(info_t *info, info_inert_t *inert, FILE *stream);
+void info_read_lines(info_t *info, info_inert_t *inert, FILE *stream);
 
 /** Count a process in which the library was inert.
  *

@@ -5,7 +5,7 @@
  * The lines are printed by each process on its own, so they come in any order, among other output,
  * and some may be lost. A process is known by its rank and its name.
  */
-#include "ucxri_info_lines.h"
+#include "ucxri_info_read_lines.h"
 #include "ucxri_wrap.h"
 
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static int lines_add_ended(info_t *info, const char *line)
     return 1;
 }
 
-void info_lines_read(info_t *info, info_inert_t *inert, FILE *stream)
+void info_read_lines(info_t *info, info_inert_t *inert, FILE *stream)
 {
     ri_report_row_t row = {0};
     info_inert_t *last  = NULL;

@@ -5,8 +5,8 @@
  * Windows of MPI of this process, as the library for windows tells them (ucxri_note_window()): for the
  * report.
  */
-#ifndef RI_WINDOWS_H
-#define RI_WINDOWS_H
+#ifndef RI_REPORT_WINDOWS_H
+#define RI_REPORT_WINDOWS_H
 
 #include "report_table.h"
 
@@ -21,12 +21,12 @@ typedef enum ri_window_owner {
  *
  * @param whose  Another value than those above is ignored.
  * @param bytes  Of this process's memory in it, if it is the library's. */
-void ri_windows_note(unsigned whose, uint64_t bytes);
+void ri_report_windows_note(unsigned whose, uint64_t bytes);
 
 /** Set the values of a report that tell of windows. */
-void ri_windows_set_values(uint64_t *values);
+void ri_report_windows_set(uint64_t *values);
 
 /** Forget all. For tests. */
-void ri_windows_reset(void);
+void ri_report_windows_reset(void);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * Entries that are not known are passed over, as later versions may have more of them.
  */
-#include "ucxri_info_document.h"
+#include "ucxri_info_read_json.h"
 #include "ucxri_info_json.h"
 #include "ucp/run/report_json.h"
 
@@ -249,8 +249,7 @@ static void read_document(json_t *json, document_t *document)
              "%s:%" PRIu64, document->host, document->pid);
 }
 
-int info_documents_read(info_t *info, info_inert_t *inert, const char *text,
-                        const char *path)
+int info_read_json(info_t *info, info_inert_t *inert, const char *text, const char *path)
 {
     json_t json         = {.at = text};
     const char *problem = NULL;

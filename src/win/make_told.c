@@ -1,0 +1,181 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One exchange for all: each rank tells a record of a fixed length, and everything else is concluded
+ * from the records of all.
+ */
+#include "make_told.h"
+#include "make_remote.h"
+#include "../ucs/log.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Changed with the form of what is told and of what is shared. */
+#define TOLD_VERSION 3
+
+/* Whether the program allows the memory of each rank to lie anywhere. */
+static int told_is_apart(const ri_make_args_t *args)
+{
+    char value[8];
+    int flag = 0;
+
+    if (args->flavor == MPI_WIN_FLAVOR_ALLOCATE) {
+        return 1;
+    }
+    if (args->info != MPI_INFO_NULL) {
+        PMPI_Info_get(args->info, "alloc_shared_noncontig", sizeof(value) - 1, value,
+                      &flag);
+    }
+    return flag && !strcmp(value, "true");
+}
+
+/* This process. Threads may make windows at the same time; a child by fork() is another one. */
+static ri_host_process_t told_process(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static ri_host_process_t self;
+    ri_host_process_t process;
+
+    pthread_mutex_lock(&lock);
+    if (self.pid != (uint32_t)getpid()) {
+        self = ri_host_process_self();
+    }
+    process = self;
+    pthread_mutex_unlock(&lock);
+    return process;
+}
+
+ri_make_told_t *ri_make_told_exchange(const ri_make_args_t *args, int ranks,
+                                      int is_reachable, int has_net)
+{
+    ri_make_told_t mine  = {.version      = TOLD_VERSION,
+                            .size         = args->size,
+                            .disp_unit    = args->disp_unit,
+                            .process      = told_process(),
+                            .is_apart     = told_is_apart(args),
+                            .flavor       = args->flavor,
+                            .is_reachable = is_reachable,
+                            .has_net      = has_net};
+    ri_make_told_t *told = calloc((size_t)ranks, sizeof(*told));
+    int version, subversion;
+
+    mine.is_known = (PMPI_Get_version(&version, &subversion) == MPI_SUCCESS) &&
+                    ((version >= 4) == (MPI_VERSION >= 4));
+    /* Without memory this rank cannot tell, and the others would wait for it */
+    if (told == NULL) {
+        ri_error("no memory for a window of %d ranks", ranks);
+        PMPI_Abort(args->comm, 1);
+    }
+    if (PMPI_Allgather(&mine, (int)sizeof(mine), MPI_BYTE, told, (int)sizeof(mine),
+                       MPI_BYTE, args->comm) != MPI_SUCCESS) {
+        free(told);
+        return NULL;
+    }
+    return told;
+}
+
+int ri_make_told_by_all(int is_ok, MPI_Comm comm)
+{
+    int are_ok;
+
+    return (PMPI_Allreduce(&is_ok, &are_ok, 1, MPI_INT, MPI_LAND, comm) == MPI_SUCCESS) &&
+           are_ok;
+}
+
+int ri_make_told_first(const ri_make_told_t *told, int rank)
+{
+    int i = 0;
+
+    while (!ri_make_told_share_host(told, i, rank)) {
+        ++i;
+    }
+    return i;
+}
+
+int ri_make_told_is_one_host(const ri_make_told_t *told, int ranks)
+{
+    int i;
+
+    for (i = 1; (i < ranks) && ri_make_told_share_host(told, i, 0); ++i) {}
+    return i == ranks;
+}
+
+int ri_make_told_neighbours(const ri_make_told_t *told, int rank, int ranks)
+{
+    int count = 0;
+    int i;
+
+    for (i = 0; i < ranks; ++i) {
+        count += ri_make_told_share_host(told, i, rank);
+    }
+    return count;
+}
+
+/* Whether there is a host with more ranks than can reach each other's own memory. */
+static int told_is_crowded(const ri_make_told_t *told, int ranks)
+{
+    int i;
+
+    for (i = 0; i < ranks; ++i) {
+        if (((i == 0) || !ri_make_told_share_host(told, i, i - 1)) &&
+            (ri_make_told_first(told, i) == i) &&
+            (ri_make_told_neighbours(told, i, ranks) > RI_MAKE_REMOTE_RANKS)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Why a window of several hosts is not for this library, or NULL. The same on all ranks. */
+static const char *told_net_objection(const ri_make_told_t *told, int ranks)
+{
+    int i;
+
+    if (told[0].flavor == MPI_WIN_FLAVOR_SHARED) {
+        return "the ranks are not on one host";
+    }
+    for (i = 0; i < ranks; ++i) {
+        if (!told[i].has_net) {
+            return "the ranks are not on one host";
+        }
+    }
+    return NULL;
+}
+
+const char *ri_make_told_objection(const ri_make_told_t *told, int ranks)
+{
+    int64_t size = 0;
+    int i;
+
+    for (i = 0; i < ranks; ++i) {
+        if (told[i].version != TOLD_VERSION) {
+            return "the ranks have different versions of the library";
+        }
+        if (told[i].process.host == 0) {
+            return "/proc cannot be read";
+        }
+        if (!told[i].is_known) {
+            return "the library was built for another version of the MPI";
+        }
+        if ((told[i].size < 0) || (told[i].disp_unit < 1) ||
+            (told[i].disp_unit > INT_MAX) || (told[i].flavor != told[0].flavor)) {
+            return "an argument is wrong";
+        }
+        if (ri_make_told_is_remote(told[i].flavor) && !told[i].is_reachable) {
+            return RI_MAKE_TOLD_UNREACHABLE;
+        }
+        if (__builtin_add_overflow(size, told[i].size, &size) ||
+            (size > RI_MAKE_TOLD_SIZE_MAX)) {
+            return "it is too large";
+        }
+    }
+    if (ri_make_told_is_remote(told[0].flavor) && told_is_crowded(told, ranks)) {
+        return "there are too many ranks";
+    }
+    return ri_make_told_is_one_host(told, ranks) ? NULL : told_net_objection(told, ranks);
+}
