@@ -35,6 +35,7 @@ static void *init_next(const char *name)
 
 static void init_begin(void)
 {
+    ri_setting_warn();
     if (init_takes_windows()) {
         ri_present_begin();
     }

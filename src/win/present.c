@@ -46,6 +46,12 @@
 
 #define PRESENT_NO_PLACE "the ranks cannot meet in " PRESENT_FOLDER
 
+#define PRESENT_LOCKED \
+    "a file in " PRESENT_FOLDER " stays locked; a rank that was stopped may have it"
+
+/* With it an MPI numbers the ranks otherwise than the launcher. */
+#define PRESENT_REORDER "MPICH_RANK_REORDER_METHOD"
+
 /* Behind the numbers of the ranks. */
 #define PRESENT_END UINT32_MAX
 
@@ -167,13 +173,9 @@ static int present_is_slurm(void)
     return 1;
 }
 
-/* A job may run within another one, whose launcher has left its variables. With an order of ranks of
- * its own, an MPI numbers them otherwise than the launcher. */
+/* A job may run within another one, whose launcher has left its variables. */
 static int present_has_job(void)
 {
-    if (getenv("MPICH_RANK_REORDER_METHOD") != NULL) {
-        return 0;
-    }
 #ifdef OPEN_MPI
     return present_is_pmix() || present_is_pmi() || present_is_slurm();
 #else
@@ -318,6 +320,10 @@ static const char *present_enter(void)
     present_try_t result = PRESENT_AGAIN;
     int tries;
 
+    if (getenv(PRESENT_REORDER) != NULL) {
+        return PRESENT_REORDER
+                " is set, so the MPI's numbers of ranks are not the launcher's";
+    }
     if (!present_has_job()) {
         return "the launcher gives no name to the job";
     }
@@ -411,12 +417,19 @@ static const char *present_see(void)
     present_remove_name();
     if ((PMPI_Comm_size(MPI_COMM_WORLD, &present.ranks) != MPI_SUCCESS) ||
         (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS) ||
-        (rank != present.rank)) {
+        ((rank != present.rank) && (present.ranks > 1))) {
         present_abort("it has another number than the launcher says");
     }
     present.is_here = calloc((size_t)present.ranks, sizeof(*present.is_here));
     if (present.is_here == NULL) {
         present_abort("no memory");
+    }
+    if (present.ranks == 1) {
+        /* The MPI may not know the launcher, which has started several: each is alone then */
+        present.rank       = rank;
+        present.is_here[0] = 1;
+        free(here);
+        return NULL;
     }
     why = present_note(here, count);
     free(here);
@@ -439,7 +452,7 @@ void ri_present_end(int is_init)
             present.why = present_see();
             present_unlock_file();
         } else {
-            present_abort(PRESENT_NO_PLACE);
+            present_abort(PRESENT_LOCKED);
         }
         present_close();
         present_told();

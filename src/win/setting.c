@@ -7,11 +7,24 @@
 #include "setting.h"
 #include "../ucp/core/switch.h"
 #include "../ucs/log.h"
+#include "../ucs/warn_once.h"
 #include "../ucs/yes_no.h"
 
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+
+#define SETTING_PRESET "auto"
+
+/* A variable that is y, n or auto. */
+typedef struct setting_variable {
+    const char *name;
+    char bad[65]; /* a value that is not good; "": it is */
+} setting_variable_t;
+
+static setting_variable_t setting_win   = {.name = "UCXRI_WIN"};
+static setting_variable_t setting_hosts = {.name = "UCXRI_WIN_HOSTS"};
 
 static ri_setting_t setting;
 static int takes_hosts;
@@ -39,13 +52,12 @@ static ri_setting_t setting_auto(void)
     return ri_switch_is_on(value) ? RI_SETTING_AUTO : RI_SETTING_OFF;
 }
 
-/* A variable that is y, n or what it is preset to. @a expected is for people. @return RI_SETTING_YES, NO,
- * or AUTO: the preset. */
-static ri_setting_t setting_of(const char *name, const char *expected, const char *preset)
+/* @return RI_SETTING_YES, NO, or AUTO. */
+static ri_setting_t setting_of(setting_variable_t *variable)
 {
-    const char *value = getenv(name);
+    const char *value = getenv(variable->name);
 
-    if ((value == NULL) || !strcasecmp(value, preset)) {
+    if ((value == NULL) || !strcasecmp(value, SETTING_PRESET)) {
         return RI_SETTING_AUTO;
     }
     switch (ri_yes_no(value)) {
@@ -54,17 +66,29 @@ static ri_setting_t setting_of(const char *name, const char *expected, const cha
     case 0:
         return RI_SETTING_NO;
     default:
-        break;
+        snprintf(variable->bad, sizeof(variable->bad), "%s", value);
+        return RI_SETTING_AUTO;
     }
-    ri_warn("%s=%s: expected %s; %s is taken", name, value, expected, preset);
-    return RI_SETTING_AUTO;
+}
+
+static void setting_warn(const setting_variable_t *variable)
+{
+    if (variable->bad[0] != '\0') {
+        ri_warn_value(variable->name, variable->bad, "y, n or auto", SETTING_PRESET);
+    }
+}
+
+void ri_setting_warn(void)
+{
+    setting_warn(&setting_win);
+    setting_warn(&setting_hosts);
 }
 
 /* auto: what MPICH does between hosts needs the target's progress as well. Open MPI may have an
  * adapter do it. */
 static void setting_read_hosts(void)
 {
-    switch (setting_of("UCXRI_WIN_HOSTS", "y, n or auto", "auto")) {
+    switch (setting_of(&setting_hosts)) {
     case RI_SETTING_YES:
         takes_hosts = 1;
         break;
@@ -85,7 +109,7 @@ static void setting_read_hosts(void)
 static void __attribute__((constructor)) setting_read(void)
 {
     setting_read_level();
-    setting = setting_of("UCXRI_WIN", "y, n or auto", "auto");
+    setting = setting_of(&setting_win);
     setting = (setting == RI_SETTING_AUTO) ? setting_auto() : setting;
     setting_read_hosts();
 }

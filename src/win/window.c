@@ -110,6 +110,17 @@ static int window_is_gone(const ri_window_part_t *part, int looks)
                                  (ri_host_process_look(&part->process) == RI_HOST_GONE);
 }
 
+static void window_tell_gone(const ri_window_part_t *part, int rank)
+{
+    if (part->net != NULL) {
+        ri_error("rank %d of a window has ended, or cannot be reached any more, and this "
+                 "process waits for it",
+                 rank);
+    } else {
+        ri_error("rank %d of a window has ended, and this process waits for it", rank);
+    }
+}
+
 /* Whether those that are waited for live. */
 static int window_lives(const ri_window_wait_t *wait)
 {
@@ -119,7 +130,7 @@ static int window_lives(const ri_window_wait_t *wait)
     for (i = 0; i < window->size; ++i) {
         if ((i != window->rank) && ((wait->only == 0) || (wait->only == i + 1)) &&
             window_is_gone(&window->parts[i], wait->from == i + 1)) {
-            ri_error("rank %d of a window has ended, and this process waits for it", i);
+            window_tell_gone(&window->parts[i], i);
             return 0;
         }
     }

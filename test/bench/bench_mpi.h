@@ -23,6 +23,9 @@
 /* Steps that are long make fewer batches, but not fewer than this */
 #define BENCH_MPI_MIN_BATCHES 7
 
+/* What a program can measure */
+#define BENCH_MPI_MAX_POINTS 256
+
 /* What one step can measure at the same time */
 #define BENCH_MPI_VALUES 3
 
@@ -90,6 +93,69 @@ static inline int bench_mpi_option(bench_mpi_t *bench, int option)
     default:
         return -1;
     }
+}
+
+/* Makes the next point of a program's options, of a benchmark and a size; `more` is NULL, or what the
+ * argument has behind a colon. Returns 0, 1 if there is no such benchmark, or -1 after an error line. */
+typedef int (*bench_mpi_point_func_t)(void *options, int kind, const char *more,
+                                      size_t size);
+
+/* The points of an argument; returns 0, or -1 after an error line */
+static inline int bench_mpi_parse_point(char *text, const void *kinds, size_t kind_size,
+                                        const char *example, bench_mpi_point_func_t point,
+                                        void *options, int *num_points)
+{
+    char *list              = strchr(text, '=');
+    const char *const *name = kinds;
+    int kind                = 0;
+    int bad                 = 1;
+    size_t sizes[BENCH_MAX_SIZES];
+    int num_sizes, length, i;
+
+    if (list != NULL) {
+        *list++ = '\0';
+    }
+    length = strcspn(text, ":");
+    while ((*name != NULL) && (strncmp(text, *name, length) || (*name)[length])) {
+        name = (const char *const *)((const char *)kinds + ++kind * kind_size);
+    }
+    if ((list != NULL) && (*name != NULL)) {
+        num_sizes = bench_parse_sizes(list, sizes);
+        if ((num_sizes < 0) || (num_sizes > BENCH_MPI_MAX_POINTS - *num_points)) {
+            return -1;
+        }
+        bad = 0;
+        for (i = 0; !bad && (i < num_sizes); ++i) {
+            bad = point(options, kind, text[length] ? &text[length + 1] : NULL, sizes[i]);
+            *num_points += !bad;
+        }
+    }
+    if (bad > 0) {
+        fprintf(stderr, "'%s': expected a benchmark and its sizes, as %s\n", text,
+                example);
+    }
+    return bad ? -1 : 0;
+}
+
+/* The points of all arguments behind the options, each as the example, BENCHMARK=SIZES. `kinds` are
+ * structs that begin with a benchmark's name, NULL at their end. Counts the points, of which there is
+ * one at least. Returns 0, or -1 after an error line. */
+static inline int bench_mpi_parse_points(int argc, char **argv, const void *kinds,
+                                         size_t kind_size, const char *example,
+                                         bench_mpi_point_func_t point, void *options,
+                                         int *num_points)
+{
+    int bad = 0;
+
+    for (; !bad && (optind < argc); ++optind) {
+        bad = bench_mpi_parse_point(argv[optind], kinds, kind_size, example, point,
+                                    options, num_points);
+    }
+    if (!bad && (*num_points == 0)) {
+        fprintf(stderr, "which benchmark?\n");
+        bad = -1;
+    }
+    return bad;
 }
 
 /*

@@ -11,8 +11,6 @@
 #define _GNU_SOURCE
 #include "bench_mpi.h"
 
-#define MAX_POINTS 64
-
 static const char usage[] =
         "Usage: mpiexec -n N mpi_coll [options] BENCHMARK=SIZES...\n"
         "Median over batches, us for one operation. SIZES are bytes, k and m allowed, as "
@@ -48,7 +46,7 @@ struct kind {
 };
 
 typedef struct {
-    point_t points[MAX_POINTS];
+    point_t points[BENCH_MPI_MAX_POINTS];
     int num_points;
 } options_t;
 
@@ -168,9 +166,8 @@ static const kind_t kinds[] = {
         {"allreduce", 0, 0, run_allreduce, check_allreduce},
         {"alltoall", 1, 1, run_alltoall, check_alltoall},
         {"allgather", 0, 1, run_allgather, check_allgather},
+        {0},
 };
-
-#define NUM_KINDS (int)(sizeof(kinds) / sizeof(kinds[0]))
 
 /* An operation begins when the last one is complete at this rank; a barrier ends a batch */
 static void coll_step(const bench_mpi_t *bench, void *arg, long count, double *seconds)
@@ -188,36 +185,12 @@ static void coll_step(const bench_mpi_t *bench, void *arg, long count, double *s
     seconds[0] = bench_now() - start;
 }
 
-/* "BENCHMARK=SIZES" adds points; returns 0, or -1 after an error line */
-static int parse_points(options_t *options, char *text)
+static int add_point(void *arg, int kind, const char *more, size_t size)
 {
-    char *list    = strchr(text, '=');
-    int k         = 0;
-    point_t point = {0};
-    size_t sizes[BENCH_MAX_SIZES];
-    int num_sizes, i;
+    options_t *options = arg;
 
-    if (list != NULL) {
-        *list++ = '\0';
-    }
-    while ((k < NUM_KINDS) && strcmp(text, kinds[k].name)) {
-        ++k;
-    }
-    if ((list == NULL) || (k == NUM_KINDS)) {
-        fprintf(stderr, "'%s': expected a benchmark and its sizes, as bcast=8,1k\n",
-                text);
-        return -1;
-    }
-    num_sizes = bench_parse_sizes(list, sizes);
-    if ((num_sizes < 0) || (num_sizes > MAX_POINTS - options->num_points)) {
-        return -1;
-    }
-    point.kind = &kinds[k];
-    for (i = 0; i < num_sizes; ++i) {
-        point.size                             = sizes[i];
-        options->points[options->num_points++] = point;
-    }
-    return 0;
+    options->points[options->num_points] = (point_t){.kind = &kinds[kind], .size = size};
+    return more != NULL;
 }
 
 /* Returns 0, 1 for help, or -1 after an error line */
@@ -234,14 +207,9 @@ static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char 
             bad |= bench_mpi_option(bench, c);
         }
     }
-    for (; !bad && (optind < argc); ++optind) {
-        bad = parse_points(options, argv[optind]);
-    }
-    if (!bad && (options->num_points == 0)) {
-        fprintf(stderr, "which benchmark?\n");
-        bad = -1;
-    }
-    return bad;
+    return bad ? bad :
+                 bench_mpi_parse_points(argc, argv, kinds, sizeof(kinds[0]), "bcast=8,1k",
+                                        add_point, options, &options->num_points);
 }
 
 /* Whether the data was right */

@@ -14,8 +14,7 @@
 #define _GNU_SOURCE
 #include "mpi_perf_steps.h"
 
-#define MAX_POINTS 256
-#define MAX_COMP   10000
+#define MAX_COMP 10000
 
 /* Windows of long messages have fewer, so that no more than this is on its way */
 #define MAX_FLIGHT (64ul << 20)
@@ -48,7 +47,7 @@ static const char usage[] =
         "  -h, --help  this help\n";
 
 typedef struct {
-    point_t points[MAX_POINTS];
+    point_t points[BENCH_MPI_MAX_POINTS];
     int num_points;
     long fixed; /* times that each point runs, 0: measure */
     int version;
@@ -127,9 +126,8 @@ static const kind_t kinds[] = {
         {"bibw", 0, 1, WINDOW, 0, both_step, print_bandwidth},
         {"fast_receive", 0, 0, 1, 0, fast_receive_step, print_us},
         {"progress", 1, 0, 1, 1, progress_step, print_progress},
+        {0},
 };
-
-#define NUM_KINDS (int)(sizeof(kinds) / sizeof(kinds[0]))
 
 /* "C1/C2/C3/C4/C5/C6", up to the end of the text; returns 0 or -1 */
 static int parse_comps(const char *text, unsigned *comps)
@@ -159,43 +157,17 @@ static int messages_of(const kind_t *kind, size_t size)
     return ((size_t)kind->messages < most) ? kind->messages : (int)most;
 }
 
-/* "BENCHMARK=SIZES" adds points; returns 0, or -1 after an error line */
-static int parse_points(options_t *options, char *text)
+static int add_point(void *arg, int kind, const char *more, size_t size)
 {
-    char *list  = strchr(text, '=');
-    char *comps = strchr(text, ':');
-    int k       = 0;
-    size_t sizes[BENCH_MAX_SIZES];
-    point_t point = {0};
-    int num_sizes, i;
+    options_t *options = arg;
+    point_t *point     = &options->points[options->num_points];
 
-    if (list != NULL) {
-        *list++ = '\0';
-    }
-    if (comps != NULL) {
-        *comps++ = '\0';
-    }
-    while ((k < NUM_KINDS) && strcmp(text, kinds[k].name)) {
-        ++k;
-    }
-    if ((list == NULL) || (k == NUM_KINDS) || ((comps != NULL) != kinds[k].has_comps) ||
-        (kinds[k].has_comps && (parse_comps(comps, point.comps) != 0))) {
-        fprintf(stderr, "'%s': expected a benchmark and its sizes, as latency=0,8\n",
-                text);
-        return -1;
-    }
-    num_sizes = bench_parse_sizes(list, sizes);
-    if ((num_sizes < 0) || (num_sizes > MAX_POINTS - options->num_points)) {
-        return -1;
-    }
-    point.kind = &kinds[k];
-    for (i = 0; i < num_sizes; ++i) {
-        point.size                             = sizes[i];
-        point.messages                         = messages_of(&kinds[k], sizes[i]);
-        point.seed                             = 2 * options->num_points;
-        options->points[options->num_points++] = point;
-    }
-    return 0;
+    point->kind     = &kinds[kind];
+    point->size     = size;
+    point->messages = messages_of(point->kind, size);
+    point->seed     = 2 * options->num_points;
+    return point->kind->has_comps ? (more == NULL) || parse_comps(more, point->comps) :
+                                    (more != NULL);
 }
 
 /* Returns 0, 1 for help, or -1 after an error line */
@@ -219,15 +191,12 @@ static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char 
             bad |= bench_mpi_option(bench, c);
         }
     }
-    for (; !bad && (optind < argc); ++optind) {
-        bad = parse_points(options, argv[optind]);
-    }
-    if (!bad && !options->version && (options->num_points == 0)) {
-        fprintf(stderr, "which benchmark?\n");
-        bad = -1;
-    }
     options->fixed = (long)fixed;
-    return bad;
+    return (bad || (options->version && (optind == argc))) ?
+                   bad :
+                   bench_mpi_parse_points(argc, argv, kinds, sizeof(kinds[0]),
+                                          "latency=0,8", add_point, options,
+                                          &options->num_points);
 }
 
 /* Both ranks compute at the same time, and take the same result */

@@ -12,8 +12,6 @@
 #define _GNU_SOURCE
 #include "bench_mpi.h"
 
-#define MAX_POINTS 64
-
 /* The largest size, and the window */
 #define MAX_SIZE (1ul << 22)
 
@@ -74,7 +72,7 @@ struct kind {
 };
 
 typedef struct {
-    point_t points[MAX_POINTS];
+    point_t points[BENCH_MPI_MAX_POINTS];
     int num_points;
     int allocates;   /* MPI has the memory of the window */
     double computes; /* seconds that rank 1 computes between two calls; 0: it waits */
@@ -205,42 +203,20 @@ static const kind_t kinds[] = {
         {"fence_put", EPOCH_FENCE, 1, 0, 0, 0, start_put},
         {"fence_get", EPOCH_FENCE, 1, 0, 1, 0, start_get},
         {"pscw", EPOCH_PSCW, 1, 0, 0, 0, start_put},
+        {0},
 };
 
-#define NUM_KINDS (int)(sizeof(kinds) / sizeof(kinds[0]))
-
-/* "BENCHMARK=SIZES" adds points; returns 0, or -1 after an error line */
-static int parse_points(options_t *options, char *text)
+static int add_point(void *arg, int kind, const char *more, size_t size)
 {
-    char *list = strchr(text, '=');
-    int k      = 0;
-    size_t sizes[BENCH_MAX_SIZES];
-    int num_sizes, i;
+    options_t *options = arg;
 
-    if (list != NULL) {
-        *list++ = '\0';
-    }
-    while ((k < NUM_KINDS) && strcmp(text, kinds[k].name)) {
-        ++k;
-    }
-    if ((list == NULL) || (k == NUM_KINDS)) {
-        fprintf(stderr, "'%s': expected a benchmark and its sizes, as put=8,1k\n", text);
+    options->points[options->num_points] = (point_t){.kind = &kinds[kind], .size = size};
+    if ((size == 0) || (size % 8) || (size > MAX_SIZE) ||
+        (kinds[kind].only_8 && (size != 8))) {
+        fprintf(stderr, "%s: not a size for it: %zu\n", kinds[kind].name, size);
         return -1;
     }
-    num_sizes = bench_parse_sizes(list, sizes);
-    if ((num_sizes < 0) || (num_sizes > MAX_POINTS - options->num_points)) {
-        return -1;
-    }
-    for (i = 0; i < num_sizes; ++i) {
-        if ((sizes[i] == 0) || (sizes[i] % 8) || (sizes[i] > MAX_SIZE) ||
-            (kinds[k].only_8 && (sizes[i] != 8))) {
-            fprintf(stderr, "%s: not a size for it: %zu\n", text, sizes[i]);
-            return -1;
-        }
-        options->points[options->num_points++] = (point_t){.kind = &kinds[k],
-                                                           .size = sizes[i]};
-    }
-    return 0;
+    return more != NULL;
 }
 
 /* Returns 0, 1 for help, or -1 after an error line */
@@ -249,9 +225,6 @@ static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char 
     int bad = 0;
     int c;
 
-    options->num_points = 0;
-    options->allocates  = 0;
-    options->computes   = 0;
     while ((c = bench_mpi_next_option(bench, argc, argv, "ac:t:b:h")) != -1) {
         switch (c) {
         case 'a':
@@ -267,14 +240,9 @@ static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char 
         }
     }
     options->computes *= 1e-6;
-    for (; !bad && (optind < argc); ++optind) {
-        bad = parse_points(options, argv[optind]);
-    }
-    if (!bad && (options->num_points == 0)) {
-        fprintf(stderr, "which benchmark?\n");
-        bad = -1;
-    }
-    return bad;
+    return bad ? bad :
+                 bench_mpi_parse_points(argc, argv, kinds, sizeof(kinds[0]), "put=8,1k",
+                                        add_point, options, &options->num_points);
 }
 
 /* Elements of a point's size, each a double that sums keep exact */

@@ -124,6 +124,7 @@ need_softhca()
     hca=$abs_builddir/bin/libsofthca.so
     [ -f "$hca" ] || skip_all "no software HCA (install the Debian package libibverbs-dev)"
     [ "$SAN_NAME" != asan ] || [ "${1-}" = unit ] || judge=
+    NEVER_SKIP="no RDMA device"
     export SOFTHCA_FABRIC=check$$ SOFTHCA_PAGES=${SOFTHCA_PAGES-$judge}
     trap 'rm -f "/dev/shm/softhca.$SOFTHCA_FABRIC".*' EXIT
 }
@@ -134,6 +135,68 @@ run_limited()
     local limit=$1
     shift
     timeout -k 10 "$limit" "$@"
+}
+
+# run STATUS SETTINGS COMMAND...: whether it ends with this status; its output is in $TMP/out and
+# $TMP/err, and in $TMP/log
+run()
+{
+    local status=$1 settings=$2
+    shift 2
+    # shellcheck disable=SC2086  # settings are words
+    run_limited 60 env $settings "$@" >"$TMP/out" 2>"$TMP/err" </dev/null
+    ran $?
+    [ $? -eq "$status" ]
+}
+
+# ran STATUS: with this one a command has ended whose output is in $TMP/out and $TMP/err
+ran()
+{
+    edit_output
+    cat "$TMP/out" "$TMP/err" >"$TMP/log"
+    echo "exit status $1" >>"$TMP/log"
+    return "$1"
+}
+
+# What a script changes in $TMP/out and $TMP/err before it looks at them: its own function
+edit_output()
+{
+    :
+}
+
+# has FILE PATTERN...: the file has a line for each pattern
+has()
+{
+    local file=$1 pattern
+    shift
+    for pattern in "$@"; do
+        grep -q -E -e "$pattern" "$file" || return 1
+    done
+}
+
+# result NAME: what the last command was, whose output is in $TMP/log
+result()
+{
+    tap_result $? "$1" "$TMP/log"
+    : >"$TMP/log"
+}
+
+# timeline STATUS OUT FILE...: ucxri_info --timeline, whether it ends with this status; what it prints
+# is added to $TMP/log
+timeline()
+{
+    local status=$1 got
+    shift
+    run_limited 60 "$abs_top_builddir/src/ucxri_info" --timeline "$@" >>"$TMP/log" 2>&1 </dev/null
+    got=$?
+    echo "exit status $got" >>"$TMP/log"
+    [ $got -eq "$status" ]
+}
+
+# timeline_py WHAT ARGUMENT...: what timeline.py does; what it prints is added to $TMP/log
+timeline_py()
+{
+    python3 "$abs_srcdir/check/timeline.py" "$@" >>"$TMP/log" 2>&1
 }
 
 # fresh_pages FILE: fails if the software HCA has reported a stale registration in a program's
@@ -221,12 +284,31 @@ counters_used()
     done
 }
 
+# dead_patterns PROGRAM FILTER: a failed test, in the form of gtest, if there are patterns that select none
+dead_patterns()
+{
+    local pattern dead
+    local -a patterns
+    IFS=: read -ra patterns <<<"${2//-/:}"
+    "$1" --gtest_list_tests </dev/null 2>/dev/null | sed 's/ *#.*//' |
+        awk '/^[^ ]/ { suite = $1; next } { print suite $1 }' >"$TMP/tests"
+    for pattern in "${patterns[@]}"; do
+        [ -n "$pattern" ] || continue
+        pattern=${pattern//./\\.}
+        grep -q -x -- "${pattern//\*/.*}" "$TMP/tests" || dead+=" $pattern"
+    done
+    [ -z "${dead-}" ] ||
+        printf '%s\n' "[ RUN      ] patterns of the filter" "no test matches$dead" \
+            "[  FAILED  ] patterns of the filter (0 ms)"
+}
+
 # run_gtest SECONDS PROGRAM [NAME=VALUE...] [--gtest options]: one TAP line for each gtest
 # test; a crash, a hang or a sanitizer's report at exit fails as well, and so does a test in whose
 # output the software HCA reports a stale registration. With WAYS set to columns of
 # the report's tables of sends, messages must have gone by each of these, if all tests have passed;
-# with COUNTERS set to names of counters, these must be above 0. Where gtest runs a part of the tests
-# only (GTEST_TOTAL_SHARDS), that part need not do any of that.
+# with COUNTERS set to names of counters, these must be above 0. Each pattern of the first filter, which
+# is the script's own, must select a test. With NEVER_SKIP set to a part of a reason, no test may be
+# skipped for that.
 run_gtest()
 {
     local limit=$1 program=$2
@@ -239,7 +321,10 @@ run_gtest()
         *) setup+=("$arg") ;;
         esac
     done
-    [ -z "${GTEST_TOTAL_SHARDS-}" ] || local WAYS= COUNTERS=
+    local filter=
+    for arg in "${options[@]}"; do
+        [[ -n $filter || $arg != --gtest_filter=* ]] || filter=${arg#*=}
+    done
     export ASAN_OPTIONS=abort_on_error=0:detect_leaks=1:${ASAN_OPTIONS-}
     export UBSAN_OPTIONS=print_stacktrace=1
     export TSAN_OPTIONS=suppressions=$abs_srcdir/check/tsan.supp:second_deadlock_stack=1
@@ -249,6 +334,7 @@ run_gtest()
     [ -z "${WAYS-}" ] || setup+=(UCXRI_REPORT=y UCXRI_REPORT_DEST="$TMP/report")
     [ -z "${COUNTERS-}" ] || setup+=(UCXRI_STATS=y UCXRI_STATS_DEST="$TMP/stats")
     {
+        [ -z "$filter" ] || dead_patterns "$program" "$filter"
         timeout -k 10 "$limit" env "${setup[@]}" "$program" --gtest_color=no \
             "${options[@]}" </dev/null 2>&1
         status=$?
@@ -261,7 +347,7 @@ run_gtest()
             counters_used "$TMP/stats" $COUNTERS
         fi
         echo "gtest exit status $status"
-    } | tee "$TMP/gtest.log" | awk '
+    } | tee "$TMP/gtest.log" | awk -v never="${NEVER_SKIP-}" '
         function result(ok, name, note) {
             ++count
             if (stale) {
@@ -295,6 +381,10 @@ run_gtest()
         name_now != "" && /\[       OK \] .* ms\)$/ { result(1, name_now, ""); next }
         name_now != "" && /\[  FAILED  \] .* ms\)$/ { result(0, name_now, ""); next }
         name_now != "" && /\[  SKIPPED \] .* ms\)$/ {
+            if (never != "" && index(reason, never)) {
+                result(0, name_now, " (skipped: " reason ")")
+                next
+            }
             result(1, name_now, " # SKIP " (reason == "" ? "by the test" : reason))
             next
         }
@@ -316,7 +406,7 @@ run_gtest()
             } else if (status != 0 && failed == 0) {
                 result(0, "end of the program with status " status, "")
             } else if (count == 0) {
-                if (filtered) {
+                if (filtered) { # by the caller
                     print "1..0 # SKIP no test matches the filter"
                     exit 0
                 }

@@ -25,6 +25,7 @@ enum {
     SAME_NAME,
     FAILED,
     NO_INIT,
+    REORDERED,
     FOUND_LAST
 };
 
@@ -34,7 +35,7 @@ static int found(const char *objection)
             [ABSENT] = "has no library",   [NO_JOB] = "gives no name",
             [NO_PLACE] = "cannot ",        [OTHER_WORLD] = "not all of one",
             [SAME_NAME] = "the same name", [FAILED] = "has failed",
-            [NO_INIT] = "was not called"};
+            [NO_INIT] = "was not called",  [REORDERED] = "MPICH_RANK_REORDER_METHOD"};
     int i;
 
     if (objection == NULL) {
@@ -282,6 +283,14 @@ static void two_jobs_of_different_size(void)
     set_number("SLURM_PROCID", my_rank);
 }
 
+/* Slurm has started the ranks, and the MPI does not ask it: each is a world of its own. */
+static void all_are_alone(void)
+{
+    by_slurm();
+    world_size = 1;
+    my_rank    = 0;
+}
+
 /* A server of its own, as it is another job of the same name. */
 static void last_has_another_server(void)
 {
@@ -415,6 +424,15 @@ static const test_case_t cases[] = {
          0,
          {SAME_NAME, SAME_NAME, SAME_NAME, SAME_NAME},
          {}},
+        {"ranks of a launcher that the MPI does not know",
+         all_are_alone,
+         NULL,
+         -1,
+         1,
+         straight,
+         0,
+         {},
+         {}},
         {"two jobs of one name, of different size",
          two_jobs_of_different_size,
          NULL,
@@ -422,7 +440,7 @@ static const test_case_t cases[] = {
          3,
          straight,
          0,
-         {SAME_NAME, SAME_NAME, SAME_NAME, SAME_NAME},
+         {OTHER_WORLD, SAME_NAME, SAME_NAME, SAME_NAME},
          {}},
         {"numbers of others",
          number_of_another,
@@ -440,7 +458,7 @@ static const test_case_t cases[] = {
          4,
          straight,
          0,
-         {NO_JOB, NO_JOB, NO_JOB, NO_JOB},
+         {REORDERED, REORDERED, REORDERED, REORDERED},
          {}},
         {"spawned by PMI",
          spawned,

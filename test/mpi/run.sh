@@ -135,7 +135,7 @@ first_of() {
 
 programs="mix_modes order pt2pt_types wildcards cancel_trunc many_requests threads
 collectives rma selfsend finalize_early compute_first early_receives any_source mem_events
-type_layouts type_storm few_runs unreceived"
+type_layouts type_storm few_runs unreceived disconnect"
 
 # One line per run: program, number of ranks, transports, arguments.
 plan_quick() {
@@ -171,10 +171,15 @@ finalize_early  2 shm
 finalize_early  4 shm
 finalize_early  2 shm --warm 1 --messages 60 --max-size 30000
 finalize_early  2 shm --warm 1 --messages 20 --max-size 30000 --compute 3000
+unreceived      2 shm --size 9000
+unreceived      4 shm --size 1000000
+unreceived      6 shm --warm 1 --size 60000 --all 1
 unreceived      2 shm --warm 1 --size 9000
 unreceived      2 shm --warm 1 --size 60000 --who 1 --messages 3
 unreceived      2 shm --warm 1 --size 60000 --who 2
 unreceived      4 shm --warm 1 --size 1000000 --messages 3
+disconnect      1 shm
+disconnect      1 shm --size 1000000 --children 1
 compute_first   2 shm
 compute_first   2 shm --size 4096
 mem_events      1 shm
@@ -188,6 +193,7 @@ finalize_early  2 tcp
 finalize_early  4 tcp --messages 100
 unreceived      2 tcp --warm 1 --size 9000
 unreceived      2 tcp --size 100
+disconnect      1 tcp
 rma             2 tcp
 END
 }
@@ -232,8 +238,8 @@ plan_long() {
     for prog in $programs; do
         for np in 1 2 3 4; do
             case $prog:$np in
-            pt2pt_types:1 | selfsend:1 | mem_events:1 | type_layouts:1) ;;
-            *:1 | wildcards:2 | mem_events:* | type_layouts:*) continue ;;
+            pt2pt_types:1 | selfsend:1 | mem_events:1 | type_layouts:1 | disconnect:1) ;;
+            *:1 | wildcards:2 | mem_events:* | type_layouts:* | disconnect:*) continue ;;
             type_storm:[34]) continue ;;
             compute_first:3 | compute_first:4) continue ;;
             esac

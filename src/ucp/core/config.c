@@ -12,7 +12,7 @@
 #include "../dt/mpi_abi.h"
 #include "../../ucs/misspelt.h"
 #include "../../ucs/log.h"
-#include "../../ucs/rank.h"
+#include "../../ucs/warn_once.h"
 #include "../../uct/ib/rc/channel.h"
 #include "../../uct/shm/ring.h"
 #include "../../uct/shm/quick.h"
@@ -84,20 +84,14 @@ static const char *config_getenv(const ri_config_field_t *field)
     return getenv(name);
 }
 
-/* The one line about a value that is not good, in the words of who has set it. The ranks of a host
- * mostly have the same. */
+/* The one line about a value that is not good, in the words of who has set it. */
 static void config_reject(const ri_config_field_t *field, const char *value)
 {
-    char accepted[RI_CONFIG_TEXT_MAX];
+    char name[64], accepted[RI_CONFIG_TEXT_MAX];
 
-    if (ri_rank_is_first_of_host()) {
-        ri_config_value_describe(field, accepted, sizeof(accepted));
-        ri_warn(CONFIG_PREFIX
-                "%s='%.64s' is not valid (expected: %s): the default, %s, is taken",
-                field->name, value, accepted, field->dfl);
-    } else {
-        ri_info(CONFIG_PREFIX "%s='%.64s' is not valid", field->name, value);
-    }
+    snprintf(name, sizeof(name), CONFIG_PREFIX "%s", field->name);
+    ri_config_value_describe(field, accepted, sizeof(accepted));
+    ri_warn_value(name, value, accepted, field->dfl);
     ri_config_value_read(field, field->dfl, config_member(field));
 }
 
@@ -171,17 +165,17 @@ static void config_warn_unknown(void)
     for (env = environ; (env != NULL) && (*env != NULL); ++env) {
         len = strcspn(*env, "=");
         if (strncmp(*env, CONFIG_PREFIX, prefix_len) ||
-            (config_find(*env + prefix_len, len - prefix_len) != NULL) ||
-            !ri_rank_is_first_of_host()) {
+            (config_find(*env + prefix_len, len - prefix_len) != NULL)) {
             continue;
         }
         meant = config_guess(*env + prefix_len, len - prefix_len);
         if (meant != NULL) {
-            ri_warn("unknown variable %.*s is ignored: did you mean " CONFIG_PREFIX "%s?",
-                    (int)len, *env, meant->name);
+            ri_warn_once("unknown variable %.*s is ignored: did you mean " CONFIG_PREFIX
+                         "%s?",
+                         (int)len, *env, meant->name);
         } else {
-            ri_warn("unknown variable %.*s is ignored (ucxri_info -c lists all)",
-                    (int)len, *env);
+            ri_warn_once("unknown variable %.*s is ignored (ucxri_info -c lists all)",
+                         (int)len, *env);
         }
     }
 }
@@ -219,8 +213,9 @@ static void config_check_devices(void)
     const char *names = ri_config.ib_devices;
 
     if ((names[0] != '\0') && strcmp(names, CONFIG_AUTO) && strcmp(names, "all")) {
-        ri_warn(CONFIG_PREFIX "IB_DEVICES=%s: no transfers by verbs: this build has none",
-                names);
+        ri_warn_once(CONFIG_PREFIX
+                     "IB_DEVICES=%s: no transfers by verbs: this build has none",
+                     names);
     }
 #endif
 }
@@ -238,8 +233,8 @@ static void config_lower(const char *name, size_t *member, size_t limit, const c
         (config_getenv(field) != NULL)) {
         ri_config_value_print(field, &value, given, sizeof(given));
         ri_config_value_print(field, member, lowered, sizeof(lowered));
-        ri_warn(CONFIG_PREFIX "%s=%s is lowered to %s: at most %s", name, given, lowered,
-                why);
+        ri_warn_once(CONFIG_PREFIX "%s=%s is lowered to %s: at most %s", name, given,
+                     lowered, why);
     }
 }
 

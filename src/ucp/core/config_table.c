@@ -132,8 +132,8 @@ const ri_config_field_t ri_config_fields[] = {
          "Whether one-sided operations (put, get, atomics) between processes of one "
          "host\n"
          "are carried out by the process that asks for them, without the target: in\n"
-         "memory that both map, or by direct copies (CMA). n: UCX does them all; it\n"
-         "has to be the same for all processes of a job.",
+         "memory that both map, or by direct copies (CMA). n at either side: UCX does\n"
+         "them.",
          .flags = 0},
         {"RMA_THREAD", RI_CONFIG_BOOL, "y", FIELD(rma_thread),
          "Whether a process whose private memory others may use by atomic operations\n"

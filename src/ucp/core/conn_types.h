@@ -175,6 +175,12 @@ struct ri_conn {
         unsigned untried;    /* sends of data in runs that were not tried for that */
     } coop;
 
+    /* What its close looks at (run/close.h). */
+    struct {
+        uint64_t seen; /* how far the peer was at `since`; 0: it was not looked at */
+        double since;  /* of worker->closes.attended */
+    } close;
+
     /* One-sided operations of the application (core/rma_order.h). */
     struct {
         uint32_t count; /* operations that stock was asked for, modulo 2^32 */

@@ -9,8 +9,7 @@
 #include "stock_config.h"
 #include "config.h"
 #include "switch.h"
-#include "../../ucs/log.h"
-#include "../../ucs/rank.h"
+#include "../../ucs/warn_once.h"
 #include "../../ucs/stock.h"
 
 #include <pthread.h>
@@ -24,15 +23,14 @@
 /* Serialises changes of the environment among the threads that read configurations. */
 static pthread_mutex_t environment_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Say once in a job that a value was taken for recv_init, which it is not. */
+/* Say that a value was taken for recv_init, which it is not. */
 static void scheme_warn(const char *name, const char *value)
 {
     static _Atomic(int) said;
 
-    if ((ri_switch_read(value) == RI_SWITCH_MEANT) && ri_rank_is_first() &&
-        !atomic_exchange(&said, 1)) {
+    if ((ri_switch_read(value) == RI_SWITCH_MEANT) && !atomic_exchange(&said, 1)) {
         ri_config_read_output();
-        ri_warn("%s='%.64s' is misspelt: it counts as recv_init", name, value);
+        ri_warn_once("%s='%.64s' is misspelt: it counts as recv_init", name, value);
     }
 }
 

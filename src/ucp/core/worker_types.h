@@ -212,8 +212,19 @@ struct ri_worker {
     ri_id_table_t req_ids;     /* of sends that the peer answers */
     ri_id_table_t recv_ids;    /* of receives that wait for their data, or have an RTR */
 
-    ucs_list_link_t conns;   /* all conns */
-    unsigned num_left;       /* conns that are RI_CONN_LEFT */
+    ucs_list_link_t conns; /* all conns */
+    unsigned num_left;     /* conns that are RI_CONN_LEFT */
+
+    /* Of all closes (run/close.h). */
+    struct {
+        double attended; /* seconds in which one has waited, and progress was called */
+        double checked;  /* the time of the latest look */
+        double noted;    /* of attended: when all conns were noted */
+        uint32_t conns;  /* closed before their peers had received all */
+        size_t messages; /* that were left then */
+        size_t bytes;
+    } closes;
+
     ucs_list_link_t streams; /* all streams */
     ri_worker_counters_t counters;
     ri_calls_t calls; /* if timed */

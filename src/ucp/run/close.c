@@ -29,6 +29,9 @@
 /* A look goes through all that was not received, so it is not taken more often than that. */
 #define CLOSE_LOOK_TIME 1e-3
 
+/* ... and that of all conns not more often than that. */
+#define CLOSE_NOTE_TIME 0.02
+
 double ri_close_grace        = 0.2;
 double ri_close_answer_grace = 0.01;
 int ri_close_like_mpich      = 0;
@@ -192,12 +195,13 @@ static uint64_t close_look(const ri_conn_t *conn)
     const ri_stream_t *stream;
     uint64_t seen;
 
-    seen = ucs_list_length((ucs_list_link_t *)&conn->sends) +
+    seen = 1 + ucs_list_length((ucs_list_link_t *)&conn->sends) +
            ucs_list_length((ucs_list_link_t *)&conn->lent) +
            ucs_list_length((ucs_list_link_t *)&conn->pending);
     if (conn->ring != NULL) {
         seen = seen * 31 + ri_ring_tx_consumed(conn->ring);
     }
+    seen = seen * 31 + conn->tx_sn; /* another message, with as many as before */
     seen = seen * 31 + ri_coop_send_done(conn);
     if (peer != NULL) {
         seen = seen * 31 + peer->closing;
@@ -210,11 +214,59 @@ static uint64_t close_look(const ri_conn_t *conn)
     return seen;
 }
 
-void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait)
+/* Note how far the peer of a conn is, unless it has not moved since that was noted. */
+static void close_note(ri_conn_t *conn)
 {
+    uint64_t seen = close_look(conn);
+
+    if (conn->close.seen != seen) {
+        conn->close.seen  = seen;
+        conn->close.since = conn->worker->closes.attended;
+    }
+}
+
+/* An application may close one endpoint after the other. A peer that does not move while others are
+ * waited for has had that time, too. */
+static void close_note_all(ri_worker_t *worker)
+{
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &worker->conns, list) {
+        close_note(conn);
+    }
+    worker->closes.noted = worker->closes.attended;
+}
+
+/* Count time for all closes of a worker, of which one waits. */
+static void close_attend(ri_worker_t *worker, double now)
+{
+    double most = ri_min(ri_close_grace, ri_config.close_timeout) / CLOSE_CALLS;
+
+    worker->closes.attended += ri_min(now - worker->closes.checked, most);
+    worker->closes.checked = now;
+    if (worker->closes.attended - worker->closes.noted > CLOSE_NOTE_TIME) {
+        close_note_all(worker);
+    }
+}
+
+void ri_close_start_anew(ri_conn_t *conn, ri_close_wait_t *wait)
+{
+    close_note(conn);
     wait->idle    = 0;
     wait->checked = ri_clock_now();
-    wait->seen    = close_look(conn);
+    wait->seen    = conn->close.seen;
+}
+
+void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait)
+{
+    if (conn->worker->closes.attended == 0) {
+        close_note_all(conn->worker);
+    }
+    ri_close_start_anew(conn, wait);
+    if (!(conn->flags &
+          RI_CONN_TELLS)) { /* with it the peer has something to answer now */
+        wait->idle = conn->worker->closes.attended - conn->close.since;
+    }
 }
 
 /* @return Whether the peer has said that it closes, too. */
@@ -241,9 +293,10 @@ static int close_is_idle(ri_conn_t *conn, ri_close_wait_t *wait, double limit)
     if (now - wait->checked < ri_min(CLOSE_LOOK_TIME, limit / CLOSE_CALLS)) {
         return 0;
     }
+    close_attend(conn->worker, now);
     seen = close_look(conn);
     if (seen != wait->seen) {
-        ri_close_start_wait(conn, wait);
+        ri_close_start_anew(conn, wait);
         return 0;
     }
     wait->idle += ri_min(now - wait->checked, limit / CLOSE_CALLS);
@@ -266,11 +319,11 @@ int ri_close_is_unanswered(ri_conn_t *conn, ri_close_wait_t *wait)
     return close_is_peers_too(conn) && close_is_idle(conn, wait, ri_close_answer_grace);
 }
 
-/* Say what is left, once in a process. Nothing is wrong if the peer computes for long; but a
- * close that took so long is worth a line. */
+/* Nothing is wrong if the peer computes for long; but a close that took so long is worth a line. */
 void ri_close_report(const ri_conn_t *conn)
 {
     static _Atomic(int) reported;
+    ri_worker_t *worker = conn->worker;
     const ri_pool_buffer_t *buffer;
     const ri_send_req_t *req;
     size_t count = 0;
@@ -288,13 +341,27 @@ void ri_close_report(const ri_conn_t *conn)
         ri_info("a connection is closed before its peer, which closes it as well, has "
                 "received all: %zu messages of %zu bytes in all are left",
                 count, bytes);
-    } else if (!atomic_exchange(&reported, 1)) {
+        return;
+    }
+    ++worker->closes.conns;
+    worker->closes.messages += count;
+    worker->closes.bytes += bytes;
+    if (!atomic_exchange(&reported, 1)) {
         ri_warn("a connection is closed before its peer has received all: %zu messages "
                 "of %zu "
                 "bytes in all are left, as the peer has not moved for %g s "
                 "(UCXRI_CLOSE_TIMEOUT). It can still receive them until this worker is "
                 "destroyed. Reported once per process",
                 count, bytes, ri_config.close_timeout);
+    }
+}
+
+void ri_close_report_all(const ri_worker_t *worker)
+{
+    if (worker->closes.conns > 1) { /* one was told when it was closed */
+        ri_warn("%u connections were closed before their peers had received all: %zu "
+                "messages of %zu bytes in all",
+                worker->closes.conns, worker->closes.messages, worker->closes.bytes);
     }
 }
 

@@ -64,8 +64,13 @@ int ri_close_say_bye(ri_conn_t *conn);
  * nothing is done: the caller tries again in progress. */
 void ri_close_say_closing(ri_conn_t *conn);
 
-/** Start to wait, or start anew: note the time, and how far the peer is. */
+/** Start to wait: note the time, and how far the peer is. The time counts in which other closes of the
+ * worker have waited and the peer has not moved either, so that closes that follow each other take no
+ * longer than one. */
 void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait);
+
+/** Start to wait anew, as something has changed: the time before does not count. */
+void ri_close_start_anew(ri_conn_t *conn, ri_close_wait_t *wait);
 
 /** To be called now and then, from progress. @return Whether a close that has to wait has done so
  * for long enough, and what it waits for can be left as it is; or that only the peer's answer is
@@ -83,8 +88,11 @@ int ri_close_is_unanswered(ri_conn_t *conn, ri_close_wait_t *wait);
  * with UCS_ERR_CANCELED, which calls back. ri_close_check_left() frees the conn. */
 void ri_close_leave_conn(ri_conn_t *conn);
 
-/** Report what the peer has not received. */
+/** Report what the peer of a conn has not received, once in a process. */
 void ri_close_report(const ri_conn_t *conn);
+
+/** A worker ends: report what all peers had not received, if there were several. */
+void ri_close_report_all(const ri_worker_t *worker);
 
 /** Tell the peer what it may be told, and leave the conn as ri_close_leave_conn() does. */
 void ri_close_leave(ri_conn_t *conn);

@@ -158,7 +158,7 @@ static int ep_op_end_flushing(ri_ep_op_t *op, ucs_status_t status)
     }
     if ((status == UCS_OK) && (must_wait != op->is_left)) {
         /* Something was sent meanwhile, or what was left has been received. */
-        ri_close_start_wait(conn, &op->wait);
+        ri_close_start_anew(conn, &op->wait);
         return 0;
     }
     if (status != UCS_OK) {
@@ -199,7 +199,7 @@ static int ep_op_own_is_over(ri_ep_op_t *op, int close_is_over)
     op->is_flushing = 1;
     op->is_left     = close_is_over;
     op->flush       = ri_stock.ep_flush_nbx(op->conn->ep, &param);
-    ri_close_start_wait(op->conn, &op->wait);
+    ri_close_start_anew(op->conn, &op->wait);
     return ep_op_try_flushing(op);
 }
 

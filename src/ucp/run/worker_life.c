@@ -8,6 +8,7 @@
  * keeps for all of them.
  */
 #include "worker_life.h"
+#include "close.h"
 #include "inert.h"
 #include "report.h"
 #include "report_file.h"
@@ -169,6 +170,7 @@ err:
 void ri_worker_destroy(ri_worker_t *worker)
 {
     ri_report_worker(worker);
+    ri_close_report_all(worker);
     ri_context_remove_worker(worker->context, worker);
 
     RI_MODULES_TELL(worker_says, worker);

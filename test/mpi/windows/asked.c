@@ -384,13 +384,14 @@ int check_killed(win_kind_t kind, long how)
             MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win.win);
         }
         MPI_Barrier(MPI_COMM_WORLD);
-        for (int i = 0; i < 300; i++) { /* until the others have left the barrier, too */
-            MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-            usleep(1000);
+        for (int i = 0; i < last; i++) { /* the others have left the barrier, too */
+            MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
         }
         raise(SIGKILL);
     }
     MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Send(NULL, 0, MPI_BYTE, last, 0, MPI_COMM_WORLD);
     if (how == 1) {
         error = MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win.win);
     } else if (how == 2) {

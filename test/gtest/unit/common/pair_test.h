@@ -7,6 +7,7 @@
 #ifndef RI_TEST_PAIR_TEST_H
 #define RI_TEST_PAIR_TEST_H
 
+#include "unit/common/setting.h"
 #include "unit/fakes/fake_plane.h"
 
 using namespace fake;
@@ -78,12 +79,10 @@ protected:
     /* Have all pool buffers given back, as if enough time and progress calls had passed. */
     void housekeeping()
     {
-        double time = ri_release_time;
+        setting<double> time(ri_release_time, 0);
 
-        ri_release_time          = 0;
         m_a->worker()->countdown = m_b->worker()->countdown = 1;
         progress_both(1);
-        ri_release_time = time;
     }
 
     void progress_both(unsigned rounds)

@@ -101,10 +101,9 @@ protected:
     /* The device would try for seconds to reach a process that has ended. */
     void lose_sender_while_reading()
     {
-        double interval  = ri_gone_interval;
+        setting<double> interval(ri_gone_interval, 0);
         size_t under_way = m_b_rdma->under_way();
 
-        ri_gone_interval              = 0;
         stream()->peer->gone.is_ended = 1;
         for (int look = 0; look < 2; ++look) {
             EXPECT_EQ(under_way, m_b_rdma->under_way());
@@ -113,7 +112,6 @@ protected:
         EXPECT_EQ(0u, m_b_rdma->under_way());
         m_b->progress();
         ri_gone_check(m_b->worker());
-        ri_gone_interval = interval;
         check_receive_is_reset();
         ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
     }

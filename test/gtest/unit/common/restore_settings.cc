@@ -21,14 +21,16 @@ public:
     void OnTestEnd(const ::testing::TestInfo &) override
     {
         ri_config             = m_config;
+        ri_log_level          = m_log_level;
         ri_quick_rate         = m_quick_rate;
         ri_distance_far_ticks = m_far_ticks;
     }
 
 private:
-    const ri_config_t m_config = ri_config;
-    const double m_quick_rate  = ri_quick_rate;
-    const uint64_t m_far_ticks = ri_distance_far_ticks;
+    const ri_config_t m_config       = ri_config;
+    const ri_log_level_t m_log_level = ri_log_level;
+    const double m_quick_rate        = ri_quick_rate;
+    const uint64_t m_far_ticks       = ri_distance_far_ticks;
 };
 
 class environment : public ::testing::Environment {

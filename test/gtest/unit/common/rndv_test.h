@@ -408,6 +408,37 @@ protected:
         EXPECT_TRUE(ucs_list_is_empty(&stream()->fetching));
     }
 
+    /* Messages of any shape, with planes that refuse some of their copies. @a also disturbs them in
+     * another way. */
+    random_traffic refused_traffic(
+            rng &random, std::function<void()> also = [] {})
+    {
+        random_traffic traffic;
+
+        traffic.out = traffic.in = {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED};
+        traffic.length           = [&random]() -> size_t {
+            return random.percent(30) ? random.below(8192) : 8193 + random.below(200000);
+        };
+        traffic.disturb = [this, &random, also] {
+            m_b_plane->read_status = random_status(random);
+            m_b_plane->move_before = random.below(300000);
+            if (random.percent(50)) { /* as if it had been asked again */
+                m_conn->flags |= RI_CONN_PLANE_READ;
+            }
+            also();
+        };
+        return traffic;
+    }
+
+    /* How a copy ends */
+    static ucs_status_t random_status(rng &random)
+    {
+        const ucs_status_t ends[] = {UCS_OK, UCS_OK, UCS_ERR_INVALID_ADDR,
+                                     UCS_ERR_UNREACHABLE};
+
+        return ends[random.below(4)];
+    }
+
     /* Neither a send nor a receive */
     void random_step(rng &random, const random_traffic &traffic)
     {

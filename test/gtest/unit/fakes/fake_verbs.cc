@@ -373,17 +373,21 @@ int close_device(struct ibv_context *super)
     return 0;
 }
 
+/* As they are with a library, so that it is not looked for later */
+ri_verbs_t &resolved_verbs()
+{
+    ri_verbs_resolve();
+    return ri_verbs;
+}
+
 } // namespace
 
-hca::hca()
+hca::hca() : m_verbs(resolved_verbs(), {})
 {
     EXPECT_EQ(nullptr, current);
     current = this;
     devices.emplace_back(new hca_device("mlx5_0"));
 
-    ri_verbs_resolve(); /* so that it does not do so later */
-    m_saved  = ri_verbs;
-    ri_verbs = {};
     fill_device_functions();
     ri_verbs.open_device  = open_device;
     ri_verbs.close_device = close_device;
@@ -405,8 +409,7 @@ hca::~hca()
     EXPECT_EQ(0u, cqs);
     EXPECT_TRUE(qps.empty());
     EXPECT_TRUE(mrs.empty());
-    ri_verbs = m_saved;
-    current  = nullptr;
+    current = nullptr;
 }
 
 hca_qp *hca::find(uint32_t number)

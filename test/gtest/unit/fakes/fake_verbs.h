@@ -11,6 +11,7 @@
 #define RI_TEST_FAKE_VERBS_H
 
 #include "unit/common/ri_cpp.h"
+#include "unit/common/setting.h"
 
 #include <limits> /* verbs.h wants it in C++, and not as C */
 
@@ -143,7 +144,7 @@ public:
     static hca *current;
 
 private:
-    ri_verbs_t m_saved;
+    setting<ri_verbs_t> m_verbs;
 };
 
 struct hca_qp {

@@ -9,32 +9,27 @@
 #define UNIT_SETTLE_CLOCK_H
 
 #include "unit/common/ri_cpp.h"
-
-#include <sched.h>
+#include "unit/common/setting.h"
 
 class settle_clock {
 public:
     explicit settle_clock(double seconds_per_yield = 1e-6)
     {
-        step            = seconds_per_yield;
-        now             = 1000;
-        ri_settle_clock = [] { return now; };
-        ri_settle_yield = [] {
-            now += step;
-            return 0;
-        };
+        step = seconds_per_yield;
+        now  = 1000;
     }
-
-    ~settle_clock()
-    {
-        ri_settle_clock = ri_clock_now;
-        ri_settle_yield = sched_yield;
-    }
-
-    settle_clock(const settle_clock &)            = delete;
-    settle_clock &operator=(const settle_clock &) = delete;
 
     inline static double step, now;
+
+private:
+    static int yield()
+    {
+        now += step;
+        return 0;
+    }
+
+    setting<double (*)()> m_clock{ri_settle_clock, [] { return now; }};
+    setting<int (*)()> m_yield{ri_settle_yield, yield};
 };
 
 #endif

@@ -3,6 +3,7 @@
 /* src/ucs/log.[hc] */
 
 #include "unit/common/ri_cpp.h"
+#include "unit/common/setting.h"
 
 #include <gtest/gtest.h>
 #include <string>
@@ -14,19 +15,6 @@ unsigned g_errors;
 
 class test_log : public testing::Test {
 protected:
-    void SetUp() override
-    {
-        m_level  = ri_log_level;
-        m_error  = ri_log_on_error;
-        g_errors = 0;
-    }
-
-    void TearDown() override
-    {
-        ri_log_level    = m_level;
-        ri_log_on_error = m_error;
-    }
-
     /* One message of each level */
     static std::string lines()
     {
@@ -38,8 +26,7 @@ protected:
         return testing::internal::GetCapturedStderr();
     }
 
-    ri_log_level_t m_level;
-    void (*m_error)(void);
+    setting<void (*)()> m_on_error{ri_log_on_error, [] { ++g_errors; }};
 };
 
 TEST_F(test_log, up_to_the_level)
@@ -97,8 +84,8 @@ TEST_F(test_log, long_text_is_cut)
 
 TEST_F(test_log, errors_are_told)
 {
-    ri_log_level    = RI_LOG_LEVEL_DEBUG;
-    ri_log_on_error = [] { ++g_errors; };
+    ri_log_level = RI_LOG_LEVEL_DEBUG;
+    g_errors     = 0;
     lines();
     EXPECT_EQ(1u, g_errors);
 }

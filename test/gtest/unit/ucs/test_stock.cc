@@ -4,6 +4,7 @@
  * not the library's own, is tested with the library preloaded (switch.test). */
 
 #include "unit/common/ri_cpp.h"
+#include "unit/common/setting.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -14,11 +15,7 @@ namespace {
 
 class test_stock : public testing::Test {
 protected:
-    void SetUp() override { m_stock = ri_stock; }
-
-    void TearDown() override { ri_stock = m_stock; }
-
-    ri_stock_t m_stock;
+    setting<ri_stock_t> m_stock{ri_stock};
 };
 
 /* UCX may have been opened by the program alone, as an MPI's plugins are. In a child, as UCX

@@ -42,7 +42,6 @@ protected:
         ri_timeline_reset();
         unlink(m_path.c_str());
         unsetenv("PMI_RANK");
-        ri_config.trace_file = nullptr;
         ri_test::TearDown();
     }
 

@@ -30,7 +30,6 @@ protected:
     {
         rndv_test::TearDown();
         ri_timeline_reset();
-        ri_config.trace_file = nullptr;
         unlink(path().c_str());
     }
 

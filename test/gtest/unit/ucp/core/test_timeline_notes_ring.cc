@@ -37,7 +37,6 @@ protected:
     {
         ring_life_test::TearDown();
         ri_timeline_reset();
-        ri_config.trace_file = nullptr;
         unsetenv("PMI_RANK");
         unlink((m_path + ".0").c_str());
     }

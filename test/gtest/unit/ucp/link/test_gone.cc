@@ -3,6 +3,7 @@
 /* Peers that have ended without a word. (src/ucp/link/gone.c) */
 
 #include "unit/common/rndv_test.h"
+#include "unit/common/setting.h"
 
 #include <poll.h>
 #include <sys/epoll.h>
@@ -15,16 +16,8 @@ protected:
     void SetUp() override
     {
         rndv_test::SetUp();
-        m_interval       = ri_gone_interval;
-        ri_gone_interval = 0;
         with_rings();
         connect_planes();
-    }
-
-    void TearDown() override
-    {
-        ri_gone_interval = m_interval;
-        rndv_test::TearDown();
     }
 
     /* The sender looks for the receiver. */
@@ -45,7 +38,7 @@ protected:
         m_ucx->complete(UCS_ERR_CANCELED);
     }
 
-    double m_interval;
+    setting<double> m_interval{ri_gone_interval, 0};
 };
 
 TEST_F(test_gone, send_that_waits)
@@ -254,8 +247,6 @@ protected:
     void SetUp() override
     {
         test_gone::SetUp();
-        m_sleep                  = ri_gone_sleep;
-        ri_gone_sleep            = 0.001;
         m_set                    = epoll_create1(EPOLL_CLOEXEC);
         m_events                 = m_set;
         ri_stock.worker_get_efd  = get_efd;
@@ -264,7 +255,6 @@ protected:
 
     void TearDown() override
     {
-        ri_gone_sleep           = m_sleep;
         ri_stock.worker_get_efd = nullptr;
         test_gone::TearDown();
         close(m_set);
@@ -298,7 +288,7 @@ protected:
         m_a->progress();
     }
 
-    double m_sleep;
+    setting<double> m_sleep{ri_gone_sleep, 0.001};
     int m_set;
     static int m_events; /* of stock's worker; -1: there is none */
 };

@@ -370,25 +370,11 @@ TEST_F(test_sender_map, context_is_used_again)
 
 class config_sender_mask : public test_sender_map {
 protected:
-    void SetUp() override
-    {
-        test_sender_map::SetUp();
-        m_before = ri_config.tag_sender_mask;
-    }
-
-    void TearDown() override
-    {
-        ri_config.tag_sender_mask = m_before;
-        test_sender_map::TearDown();
-    }
-
     uint64_t mask(const char *value, uint64_t of_application)
     {
         ri_config.tag_sender_mask = const_cast<char *>(value);
         return ri_config_sender_mask(of_application);
     }
-
-    char *m_before;
 };
 
 TEST_F(config_sender_mask, in_what_order)

@@ -8,6 +8,7 @@
 
 #include "unit/common/rng.h"
 #include "unit/common/setting.h"
+#include "unit/ucp/rma/mail_head.h"
 #include "unit/ucp/rma/rma_child.h"
 
 #include <atomic>
@@ -36,7 +37,8 @@ protected:
 
     void SetUp() override
     {
-        ri_config.cma = 1;
+        ri_config.cma        = 1;
+        ri_config.ring_quick = SIZE;
         m_target.reset(new rma_child([&] { target(); }));
         wait_for([&] { return m_state->ready == 1; });
         ASSERT_EQ(1, m_state->ready);
@@ -47,7 +49,6 @@ protected:
 
     void TearDown() override
     {
-        ri_costs = m_costs;
         m_target.reset();
         ri_reach_put(m_reach);
     }
@@ -101,14 +102,8 @@ protected:
     ri_mailbox_head_t head(unsigned kind, size_t offset, size_t length,
                            size_t data_length)
     {
-        ri_mailbox_head_t h = {};
-
-        h.kind        = kind;
-        h.length      = length;
-        h.data_length = data_length;
-        h.region      = m_state->wire.region;
-        h.address     = m_state->wire.address + offset;
-        return h;
+        return mail_head(kind, m_state->wire.region, m_state->wire.address + offset,
+                         length, data_length);
     }
 
     ri_mail_fate_t put(size_t offset, const std::string &data)
@@ -201,8 +196,7 @@ protected:
     }
 
     shared_by_fork<target_state> m_state;
-    setting<size_t> m_longest{ri_config.ring_quick, SIZE};
-    const ri_costs_t m_costs = ri_costs;
+    setting<ri_costs_t> m_costs{ri_costs};
     std::unique_ptr<rma_child> m_target;
     ri_reach_t *m_reach  = nullptr;
     unsigned m_withdrawn = 0;

@@ -6,8 +6,7 @@
 #ifndef RI_TEST_MAIL_H
 #define RI_TEST_MAIL_H
 
-#include "unit/common/ri_cpp.h"
-#include "unit/common/setting.h"
+#include "unit/ucp/rma/mail_head.h"
 
 #include <gtest/gtest.h>
 #include <string>
@@ -21,6 +20,7 @@ protected:
     {
         uint8_t address[RI_PLANE_ADDRESS_MAX];
 
+        ri_config.cma = 1;
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
         m_way = ri_reach_get(address, ri_reach_address(address));
         ASSERT_NE(nullptr, m_way);
@@ -47,14 +47,7 @@ protected:
     ri_mailbox_head_t head(unsigned kind, const void *memory, size_t length,
                            size_t data_length) const
     {
-        ri_mailbox_head_t head = {};
-
-        head.kind        = kind;
-        head.length      = length;
-        head.data_length = data_length;
-        head.region      = m_number;
-        head.address     = (uintptr_t)memory;
-        return head;
+        return mail_head(kind, m_number, (uintptr_t)memory, length, data_length);
     }
 
     ri_mail_fate_t ask(const ri_mailbox_head_t &head, const void *data, void *result)
@@ -89,7 +82,6 @@ protected:
 
     char *text() { return (char *)m_words; }
 
-    setting<int> m_cma{ri_config.cma, 1};
     const ucp_mem_h m_handle           = reinterpret_cast<ucp_mem_h>(this);
     alignas(64) uint64_t m_words[1024] = {};
     ri_reach_t *m_way                  = nullptr;

@@ -3,7 +3,7 @@
 /* src/ucp/rma/attend.h, and ri_mail_call(): atomic operations on private memory of a process that
  * computes. The target is a child by fork(), whose own thread never looks unless a test says so. */
 
-#include "unit/common/setting.h"
+#include "unit/ucp/rma/mail_head.h"
 #include "unit/ucp/rma/rma_child.h"
 
 #include <atomic>
@@ -31,6 +31,12 @@ constexpr size_t WORDS = 512;
 
 class test_attend : public ::testing::Test {
 protected:
+    void SetUp() override
+    {
+        ri_config.cma        = 1;
+        ri_config.rma_thread = 1;
+    }
+
     void TearDown() override
     {
         m_target.reset();
@@ -99,14 +105,9 @@ protected:
 
     ri_mailbox_head_t head(unsigned kind, size_t word, size_t data_length)
     {
-        ri_mailbox_head_t h = {};
-
-        h.kind        = kind;
-        h.length      = sizeof(uint64_t);
-        h.data_length = data_length;
-        h.region      = m_state->wire.region;
-        h.address     = m_state->wire.address + word * sizeof(uint64_t);
-        return h;
+        return mail_head(kind, m_state->wire.region,
+                         m_state->wire.address + word * sizeof(uint64_t),
+                         sizeof(uint64_t), data_length);
     }
 
     /* Add to a word of the target, by one of the two ways. */
@@ -168,8 +169,6 @@ protected:
         return value;
     }
 
-    setting<int> m_cma{ri_config.cma, 1};
-    setting<int> m_thread{ri_config.rma_thread, 1};
     shared_by_fork<target_state> m_state;
     std::unique_ptr<rma_child> m_target;
     ri_reach_t *m_reach = nullptr;
@@ -261,8 +260,7 @@ TEST_F(test_attend, no_atomics)
 
 TEST_F(test_attend, switched_off)
 {
-    setting<int> off(ri_config.rma_thread, 0);
-
+    ri_config.rma_thread = 0;
     ASSERT_NO_FATAL_FAILURE(start());
     EXPECT_EQ(RI_MAIL_WITHDRAWN, call_add_once(1, nullptr));
     EXPECT_EQ(0u, look());
@@ -405,12 +403,8 @@ TEST_F(test_attend, forks_under_way)
     ASSERT_EQ(UCS_OK, ri_describe(memh, 1, &wire));
     rma_child caller([&] {
         ri_reach_t *reach   = reach_with_mail(wire);
-        ri_mailbox_head_t h = {};
+        ri_mailbox_head_t h = mail_head(RI_SERVE_ADD, wire.region, wire.address, 8, 8);
 
-        h.kind   = RI_SERVE_ADD;
-        h.length = h.data_length = 8;
-        h.region                 = wire.region;
-        h.address                = wire.address;
         while (m_state->todo != UNMAP) {
             uint64_t one       = 1;
             unsigned withdrawn = 0;

@@ -209,8 +209,8 @@ TEST_F(test_mail_parts, put_parts_that_are_refused)
 TEST_F(test_mail_parts, parts_have_a_greatest_length)
 {
     std::string in(PARTS_MAX + 1, '?');
-    setting<size_t> longest(ri_config.ring_quick, PARTS_MAX);
 
+    ri_config.ring_quick = PARTS_MAX;
     call_takes(1e12);
     until_it_looks();
     EXPECT_EQ(0u, get_parts(0, &in));

@@ -6,7 +6,6 @@
  */
 
 #include "unit/common/ri_cpp.h"
-#include "unit/common/setting.h"
 
 #include <dirent.h>
 #include <functional>
@@ -80,6 +79,7 @@ class test_rkey_peer : public ::testing::Test {
 protected:
     void SetUp() override
     {
+        ri_config.cma = 1;
         /* As UCX does: under Yama's ptrace_scope 1 children may not access this process */
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
         m_fd     = memfd_create("test_rkey_peer", MFD_CLOEXEC);
@@ -132,7 +132,6 @@ protected:
     }
 
     const size_t m_length = 16384;
-    setting<int> m_cma{ri_config.cma, 1};
     int m_fd;
     char *m_shared;
     alignas(64) char m_private[256]  = "private";

@@ -2,8 +2,8 @@
 
 /* src/ucp/rma/serve.[hc]: what other processes ask for. Here this one asks itself. */
 
-#include "unit/common/ri_cpp.h"
 #include "unit/common/rng.h"
+#include "unit/ucp/rma/mail_head.h"
 
 #include <gtest/gtest.h>
 #include <string>
@@ -33,17 +33,10 @@ protected:
         ri_mailbox_tx_close(&m_tx);
     }
 
-    ri_mailbox_head_t head(unsigned kind, size_t length, const void *memory,
+    ri_mailbox_head_t head(unsigned kind, const void *memory, size_t length,
                            size_t data_length) const
     {
-        ri_mailbox_head_t head = {};
-
-        head.kind        = kind;
-        head.length      = length;
-        head.data_length = data_length;
-        head.region      = m_number;
-        head.address     = (uintptr_t)memory;
-        return head;
+        return mail_head(kind, m_number, (uintptr_t)memory, length, data_length);
     }
 
     /* Post anything, as a hostile origin would. */
@@ -126,7 +119,7 @@ TEST_F(test_serve, put)
 
         memset(memory, '.', sizeof(m_words));
         ASSERT_EQ(RI_MAILBOX_DONE,
-                  ask(head(RI_SERVE_PUT, length, memory + 3, length), data.data()));
+                  ask(head(RI_SERVE_PUT, memory + 3, length, length), data.data()));
         ASSERT_EQ("..." + data + ".", std::string(memory, length + 4));
     }
 }
@@ -140,7 +133,7 @@ TEST_F(test_serve, get)
     }
     for (size_t length : LENGTHS) {
         ASSERT_EQ(RI_MAILBOX_DONE,
-                  ask(head(RI_SERVE_GET, length, memory + 5, 0), nullptr));
+                  ask(head(RI_SERVE_GET, memory + 5, length, 0), nullptr));
         ASSERT_EQ(0, memcmp(memory + 5, m_result, length));
         for (size_t i = 0; i < sizeof(m_words); ++i) {
             ASSERT_EQ((char)i, memory[i]);
@@ -173,7 +166,7 @@ TEST_F(test_serve, atomics)
             memset(m_words, 0xee, sizeof(m_words));
             memcpy(&m_words[2], &op.old, size);
             ASSERT_EQ(RI_MAILBOX_DONE,
-                      ask(head(ri_serve_kind(op.op), size, &m_words[2], operands * size),
+                      ask(head(ri_serve_kind(op.op), &m_words[2], size, operands * size),
                           data));
             EXPECT_EQ(0, memcmp(&op.old, m_result, size)) << op.op << ' ' << size;
             EXPECT_EQ(0, memcmp(&op.result, &m_words[2], size)) << op.op << ' ' << size;
@@ -191,7 +184,7 @@ TEST_F(test_serve, unknown_region)
     for (uint64_t number :
          {(uint64_t)0, (uint64_t)1, m_number + 1, m_number - 1, UINT64_MAX}) {
         for (unsigned kind : {RI_SERVE_PUT, RI_SERVE_GET, RI_SERVE_ADD}) {
-            ri_mailbox_head_t asked = head(kind, 8, m_words, 8);
+            ri_mailbox_head_t asked = head(kind, m_words, 8, 8);
 
             asked.region = number;
             expect_refused(asked);
@@ -207,11 +200,11 @@ TEST_F(test_serve, out_of_range)
         for (const char *address :
              {start - 8, start - 1, end - 7, end - 4, end, end + 8, (const char *)nullptr,
               (const char *)UINTPTR_MAX, (const char *)UINTPTR_MAX - 7}) {
-            expect_refused(head(kind, 8, address, 8));
+            expect_refused(head(kind, address, 8, 8));
         }
     }
-    EXPECT_EQ(RI_MAILBOX_DONE, ask(head(RI_SERVE_PUT, 8, end - 8, 8), start));
-    EXPECT_EQ(RI_MAILBOX_DONE, ask(head(RI_SERVE_GET, 8, start, 0), nullptr));
+    EXPECT_EQ(RI_MAILBOX_DONE, ask(head(RI_SERVE_PUT, end - 8, 8, 8), start));
+    EXPECT_EQ(RI_MAILBOX_DONE, ask(head(RI_SERVE_GET, start, 8, 0), nullptr));
 }
 
 /* The region has as many. */
@@ -223,7 +216,7 @@ TEST_F(test_serve, too_long)
             for (unsigned data_length : {0u, 8u, (unsigned)RI_MAILBOX_DATA, length}) {
                 if ((length > RI_MAILBOX_LONG) || (kind != RI_SERVE_GET) ||
                     (data_length > 0)) {
-                    expect_refused(head(kind, length, m_words, data_length));
+                    expect_refused(head(kind, m_words, length, data_length));
                 }
             }
         }
@@ -234,36 +227,36 @@ TEST_F(test_serve, unknown_kind)
 {
     for (unsigned kind = RI_SERVE_KINDS; kind < 300; ++kind) {
         for (unsigned data_length : {0, 4, 8, 16}) {
-            expect_refused(head(kind, 8, m_words, data_length));
+            expect_refused(head(kind, m_words, 8, data_length));
         }
-        expect_refused(head(kind, 4, m_words, 4));
+        expect_refused(head(kind, m_words, 4, 4));
     }
-    expect_refused(head(UINT16_MAX, 8, m_words, 8));
-    expect_refused(head(256 + RI_SERVE_PUT, 8, m_words, 8));
+    expect_refused(head(UINT16_MAX, m_words, 8, 8));
+    expect_refused(head(256 + RI_SERVE_PUT, m_words, 8, 8));
 }
 
 TEST_F(test_serve, wrong_data_length)
 {
     for (unsigned length : LENGTHS) {
         if (length != 8) {
-            expect_refused(head(RI_SERVE_PUT, 8, m_words, length));
-            expect_refused(head(RI_SERVE_ADD, 8, m_words, length));
-            expect_refused(head(RI_SERVE_CSWAP, 4, m_words, length));
+            expect_refused(head(RI_SERVE_PUT, m_words, 8, length));
+            expect_refused(head(RI_SERVE_ADD, m_words, 8, length));
+            expect_refused(head(RI_SERVE_CSWAP, m_words, 4, length));
         }
         if (length != 4) {
-            expect_refused(head(RI_SERVE_SWAP, 4, m_words, length));
+            expect_refused(head(RI_SERVE_SWAP, m_words, 4, length));
         }
         if (length != 16) {
-            expect_refused(head(RI_SERVE_CSWAP, 8, m_words, length));
+            expect_refused(head(RI_SERVE_CSWAP, m_words, 8, length));
         }
     }
     /* Longer than what is there of it */
     for (unsigned length : {97, 128, 4097, 65535}) {
-        expect_refused(head(RI_SERVE_PUT, 8, m_words, length));
-        expect_refused(head(RI_SERVE_GET, 8, m_words, length));
+        expect_refused(head(RI_SERVE_PUT, m_words, 8, length));
+        expect_refused(head(RI_SERVE_GET, m_words, 8, length));
     }
     for (unsigned length : {0, 96, 97, 999, 1001, 4096, 65535}) {
-        expect_refused(head(RI_SERVE_PUT, 1000, m_words, length));
+        expect_refused(head(RI_SERVE_PUT, m_words, 1000, length));
     }
 }
 
@@ -276,12 +269,12 @@ TEST_F(test_serve, atomics_of_other_sizes_or_places)
         unsigned operands = (op == UCP_ATOMIC_OP_CSWAP) ? 2 : 1;
 
         for (unsigned size : {0, 1, 2, 3, 5, 6, 7, 9, 12, 16, 32}) {
-            expect_refused(head(kind, size, memory, operands * size));
+            expect_refused(head(kind, memory, size, operands * size));
         }
         for (unsigned offset = 1; offset < 8; ++offset) {
-            expect_refused(head(kind, 8, memory + offset, operands * 8));
+            expect_refused(head(kind, memory + offset, 8, operands * 8));
             if (offset != 4) {
-                expect_refused(head(kind, 4, memory + offset, operands * 4));
+                expect_refused(head(kind, memory + offset, 4, operands * 4));
             }
         }
     }
@@ -289,7 +282,7 @@ TEST_F(test_serve, atomics_of_other_sizes_or_places)
 
 TEST_F(test_serve, region_that_was_removed)
 {
-    ri_mailbox_head_t asked = head(RI_SERVE_PUT, 8, m_words, 8);
+    ri_mailbox_head_t asked = head(RI_SERVE_PUT, m_words, 8, 8);
 
     /* It goes after the operation was posted. */
     post(asked, "12345678");
@@ -306,7 +299,7 @@ TEST_F(test_serve, region_that_was_removed)
 
 TEST_F(test_serve, nothing_while_the_regions_are_locked)
 {
-    ri_mailbox_head_t asked = head(RI_SERVE_PUT, 8, m_words, 8);
+    ri_mailbox_head_t asked = head(RI_SERVE_PUT, m_words, 8, 8);
     std::atomic<int> step(0);
 
     std::thread other([&step] {
@@ -363,7 +356,7 @@ int child_main(int parents_fd)
 
 TEST_F(test_serve, a_child_leaves_the_mailbox_to_its_parent)
 {
-    ri_mailbox_head_t asked = head(RI_SERVE_PUT, 8, m_words, 8);
+    ri_mailbox_head_t asked = head(RI_SERVE_PUT, m_words, 8, 8);
     int status              = -1;
 
     post(asked, "12345678");
@@ -389,9 +382,9 @@ TEST_F(test_serve, random_heads)
         for (unsigned i = 0; i < 20000; ++i) {
             uint8_t data[200];
             size_t offset           = random.below(sizeof(m_words) + 16) - 8;
-            ri_mailbox_head_t asked = head(random.below(12), random.below(20),
+            ri_mailbox_head_t asked = head(random.below(12),
                                            (const char *)m_words + offset,
-                                           random.below(20));
+                                           random.below(20), random.below(20));
 
             if (random.percent(20)) {
                 asked.length = asked.data_length = random.below(sizeof(data));
@@ -423,7 +416,7 @@ TEST_F(test_serve, random_heads)
 /* Each thread of the process may serve: together they do each operation once. */
 TEST_F(test_serve, threads_that_serve)
 {
-    ri_mailbox_head_t asked = head(RI_SERVE_ADD, 8, m_words, 8);
+    ri_mailbox_head_t asked = head(RI_SERVE_ADD, m_words, 8, 8);
     std::vector<std::thread> threads;
     std::atomic<bool> stop(false);
     const uint64_t one = 1;

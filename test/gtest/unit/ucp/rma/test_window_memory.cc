@@ -4,6 +4,7 @@
 
 #include "unit/common/rng.h"
 #include "unit/common/setting.h"
+#include "unit/ucp/rma/mail_head.h"
 #include "unit/ucp/rma/rma_child.h"
 
 #include <atomic>
@@ -104,7 +105,6 @@ protected:
 
     void TearDown() override
     {
-        ri_costs = m_costs;
         m_child.reset();
         if (m_reach != nullptr) {
             ops()->reach->disconnect(m_reach);
@@ -135,13 +135,9 @@ protected:
     ri_window_fate_t ask(unsigned kind, size_t offset, size_t length, char byte,
                          std::string *result)
     {
-        ri_mailbox_head_t head = {};
+        ri_mailbox_head_t head = mail_head(kind, m_state->region,
+                                           m_state->memory + offset, length, 1);
 
-        head.kind        = kind;
-        head.length      = length;
-        head.data_length = 1;
-        head.region      = m_state->region;
-        head.address     = m_state->memory + offset;
         return ops()->reach->ask(m_reach, &head, &byte,
                                  (result != nullptr) ? &(*result)[0] : nullptr, 2);
     }
@@ -165,7 +161,7 @@ protected:
     }
 
     shared_by_fork<state> m_state;
-    const ri_costs_t m_costs = ri_costs;
+    setting<ri_costs_t> m_costs{ri_costs};
     std::unique_ptr<rma_child> m_child;
     void *m_reach = nullptr;
 };

@@ -3,7 +3,7 @@
 /* src/ucp/rma/window_net*.c: memory of a window that a process of another host has. */
 
 #include "unit/common/ri_cpp.h"
-#include "unit/ucp/rma/window_net_test.h"
+#include "unit/ucp/rma/fake_window_net.h"
 
 namespace {
 

@@ -59,7 +59,21 @@ protected:
     static bool is_over(ri_conn_t *conn, ri_close_wait_t &wait)
     {
         wait.checked -= 1;
+        conn->worker->closes.checked -= 1;
         return ri_close_has_expired(conn, &wait);
+    }
+
+    /* A wait that nothing moves in. @return The looks that it has taken. */
+    static int looks(ri_conn_t *conn)
+    {
+        ri_close_wait_t wait;
+        int count = 1;
+
+        ri_close_start_wait(conn, &wait);
+        while (!is_over(conn, wait) && (count < 1000)) {
+            ++count;
+        }
+        return count;
     }
 
     /* A message that nobody has received when the close gives up */
@@ -233,6 +247,40 @@ TEST_F(test_close, time_without_progress)
     receive_late(m_content, 5);
 }
 
+/* Closes that follow each other take no longer than one, unless a peer has moved meanwhile. */
+TEST_F(test_close, one_after_the_other)
+{
+    prepare(false);
+    ri_conn_t *other = m_a->connect(m_a->new_endpoint(m_b.get()), RECEIVER);
+    memory from(CONTIG, LONG, m_content), from2(CONTIG, LONG, m_content);
+    rndv_ptr s = send(from, 5);
+    ri_close_wait_t wait;
+
+    pump();
+    ri_close_grace          = 0.1;
+    ri_config.close_timeout = 0.1;
+    ri_close_start_wait(other, &wait);
+    EXPECT_EQ(0, wait.idle);
+    EXPECT_EQ(16, looks(m_conn));
+    ri_close_start_wait(other, &wait);
+    EXPECT_NEAR(0.1, wait.idle, 1e-6);
+    ri_close_start_anew(other, &wait);
+    EXPECT_EQ(0, wait.idle);
+    EXPECT_EQ(1, looks(m_conn));
+
+    m_a->recv(7, ~0ul, 8);
+    m_b->send(m_back, bytes(8), 7);
+    receive_late(m_content, 5);
+    ri_close_start_wait(other, &wait);
+    EXPECT_EQ(0, wait.idle); /* a message has come from the peer */
+
+    /* What is new was not waited for */
+    rndv_ptr s2 = send(from2, 6);
+    EXPECT_EQ(16, looks(m_conn));
+    ri_config.close_timeout = INFINITY;
+    receive_late(m_content, 6);
+}
+
 /* Said once, for the last endpoint of the application, in the ring or where somebody waits. */
 TEST_F(test_close, who_says_closing)
 {
@@ -386,9 +434,8 @@ TEST_F(test_close, peer_dies_after_the_close)
         memory from(CONTIG, way.length, pattern(1, way.length));
         rndv_ptr s              = send_and_leave(from);
         ri_config.close_timeout = INFINITY;
-        double interval         = ri_gone_interval;
-        ri_gone_interval        = 0;
-        m_a_plane->gone         = true;
+        setting<double> interval(ri_gone_interval, 0);
+        m_a_plane->gone = true;
         for (int i = 0; (i < 10) && (m_a->worker()->num_left > 0); ++i) {
             m_a->worker()->countdown = 1;
             m_a->progress();
@@ -396,8 +443,7 @@ TEST_F(test_close, peer_dies_after_the_close)
         EXPECT_EQ(0u, m_a->worker()->num_left);
         EXPECT_TRUE(s->done);
         EXPECT_EQ((way.length == MEDIUM) ? UCS_OK : UCS_ERR_CONNECTION_RESET, s->status);
-        ri_gone_interval = interval;
-        m_a_plane->gone  = false;
+        m_a_plane->gone = false;
     }
 }
 

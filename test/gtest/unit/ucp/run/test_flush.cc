@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /* src/ucp/run/flush.h: which flushes stock is asked for. How flushes wait is in test_close.cc and
- * core/test_rma.cc. */
+ * core/test_rma_order_ring.cc. */
 
 #include "unit/common/control_test.h"
 

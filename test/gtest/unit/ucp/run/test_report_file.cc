@@ -41,8 +41,6 @@ protected:
         unlink((m_path + ".3").c_str());
         unsetenv("PMI_RANK");
         unsetenv("SLURM_JOB_ID");
-        ri_config.report      = 0;
-        ri_config.report_json = nullptr;
         ri_report_reset();
         ri_test::TearDown();
     }
@@ -175,7 +173,6 @@ TEST_F(test_report_file, not_in_a_child)
 
 TEST_F(test_report_file, cannot_be_written)
 {
-    auto level            = ri_log_level;
     ri_log_level          = RI_LOG_LEVEL_WARN;
     ri_config.report_json = "/nonexistent/%r";
     testing::internal::CaptureStderr();
@@ -186,7 +183,6 @@ TEST_F(test_report_file, cannot_be_written)
     }
     ri_report_print();
     std::string lines = testing::internal::GetCapturedStderr();
-    ri_log_level      = level;
     size_t first      = lines.find("cannot write /nonexistent/3.tmp: No such file");
     EXPECT_NE(std::string::npos, first) << lines;
     EXPECT_EQ(std::string::npos, lines.find("cannot write", first + 1)) << lines;

@@ -3,6 +3,7 @@
 /* src/ucp/run/worker_progress.c: what a call of progress does while messages come through rings: the
  * calls that find nothing, and those that find a message and nothing else. */
 
+#include "unit/common/setting.h"
 #include "unit/ucp/link/ring_life_test.h"
 
 extern "C" {
@@ -17,7 +18,6 @@ protected:
     {
         ring_life_test::SetUp();
         ri_config.progress_skip = 8;
-        ri_worker_slow_ticks    = UINT64_MAX;
         m_a                     = add_node();
         m_b                     = add_node();
         exchange(m_a, m_b, 50);
@@ -28,12 +28,6 @@ protected:
         ASSERT_GT(m_worker->ring_credit, 500u);
         ASSERT_FALSE(ri_worker_is_busy(m_worker));
         m_worker->stock_credit = 0;
-    }
-
-    void TearDown() override
-    {
-        ri_worker_slow_ticks = m_slow_ticks;
-        ring_life_test::TearDown();
     }
 
     uint64_t skipped() { return m_b->counters().stock_skipped; }
@@ -49,7 +43,7 @@ protected:
         m_b->release_done();
     }
 
-    uint64_t m_slow_ticks = ri_worker_slow_ticks;
+    setting<uint64_t> m_slow_ticks{ri_worker_slow_ticks, UINT64_MAX};
     node *m_a;
     node *m_b;
     ri_worker_t *m_worker;

@@ -18,12 +18,6 @@ protected:
         ucx::get()->rndv_thresh = 1 << 30; /* long messages end at once */
     }
 
-    void TearDown() override
-    {
-        ri_log_level = RI_LOG_LEVEL_WARN;
-        ri_test::TearDown();
-    }
-
     /* What is logged when messages of these lengths are sent. */
     static std::string log_of(node &n, ri_conn_t *conn,
                               std::initializer_list<size_t> lengths)

@@ -7,6 +7,7 @@
 #define RI_TEST_CMA_TEST_H
 
 #include "unit/common/segments.h"
+#include "unit/common/setting.h"
 
 #include <cstddef>
 #include <linux/capability.h>
@@ -198,15 +199,13 @@ protected:
     std::string refused(const ri_cma_address_t &address,
                         size_t length = sizeof(ri_cma_address_t))
     {
-        ri_log_level_t level = ri_log_level;
-        ri_plane_ep_t *ep    = nullptr;
+        setting<ri_log_level_t> level(ri_log_level, RI_LOG_LEVEL_INFO);
+        ri_plane_ep_t *ep = nullptr;
 
-        ri_log_level = RI_LOG_LEVEL_INFO;
         ::testing::internal::CaptureStderr();
         EXPECT_EQ(UCS_ERR_UNREACHABLE,
                   ri_plane_cma.connect(m_plane, &address, length, &ep));
         EXPECT_EQ(nullptr, ep);
-        ri_log_level = level;
         return ::testing::internal::GetCapturedStderr();
     }
 

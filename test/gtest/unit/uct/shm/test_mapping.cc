@@ -3,6 +3,7 @@
 /* src/uct/shm/mapping.[hc]: which file memory is of, and views of it. */
 
 #include "unit/common/ri_cpp.h"
+#include "unit/common/setting.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -50,11 +51,8 @@ private:
 /* The kernel is asked where it answers (1), or the text is read (0). */
 class test_mapping : public ::testing::TestWithParam<int> {
 protected:
-    void SetUp() override { ri_mapping_asks = GetParam(); }
-
     void TearDown() override
     {
-        ri_mapping_asks = 1;
         for (const auto &range : m_mapped) {
             munmap(range.first, range.second);
         }
@@ -129,6 +127,7 @@ protected:
         EXPECT_EQ(nullptr, m_view.address);
     }
 
+    setting<int> m_asks{ri_mapping_asks, GetParam()};
     const size_t m_page = sysconf(_SC_PAGESIZE);
     std::vector<std::pair<void *, size_t>> m_mapped;
     static ri_mapping_view_t m_view;

@@ -150,7 +150,7 @@ TEST_F(test_coop_shelf, the_faster_way_is_taken)
     const unsigned count = 800;
     unsigned yes         = 0;
 
-    m_b_plane->on_read = m_a_plane->on_write = [] { usleep(300); };
+    m_b_plane->on_read = m_a_plane->on_write = [] { usleep(2000); };
     for (unsigned i = 0; i < count; ++i) {
         bytes content(262144);
         send_ptr s = send_unmatched(content);

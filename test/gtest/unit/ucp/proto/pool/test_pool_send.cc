@@ -543,32 +543,22 @@ TEST_F(test_pool_send, a_closed_conn_gets_its_buffers_back)
 
 TEST_F(test_pool_send, random)
 {
-    const ucs_status_t ends[] = {UCS_OK, UCS_OK, UCS_ERR_INVALID_ADDR,
-                                 UCS_ERR_UNREACHABLE};
-
     for_seeds(30, [&](rng &random) {
-        random_traffic traffic;
-
-        traffic.count = 80;
-        traffic.sends = 2;
-        traffic.sync  = 10;
-        traffic.steps = 100;
-        traffic.out = traffic.in = {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED};
-        traffic.length           = [&]() -> size_t {
-            return random.percent(20) ? random.below(8192) :
-                             random.percent(80) ? 8193 + random.below(57000) :
-                                                  65537 + random.below(50000);
-        };
-        traffic.disturb = [&] {
-            m_b_plane->read_status = ends[random.below(4)];
-            m_b_plane->move_before = random.below(300000);
-            if (random.percent(50)) { /* as if it had been asked again */
-                m_conn->flags |= RI_CONN_PLANE_READ;
-            }
+        random_traffic traffic = refused_traffic(random, [&] {
             if (random.percent(30)) { /* something for a release to ride on */
                 m_b->send(m_back, bytes(random.below(100)), 77);
                 m_a->recv(77, ~0ul, 100);
             }
+        });
+
+        traffic.count  = 80;
+        traffic.sends  = 2;
+        traffic.sync   = 10;
+        traffic.steps  = 100;
+        traffic.length = [&]() -> size_t {
+            return random.percent(20) ? random.below(8192) :
+                   random.percent(80) ? 8193 + random.below(57000) :
+                                        65537 + random.below(50000);
         };
 
         run_random(random, traffic);

@@ -49,9 +49,8 @@ protected:
 /* Through a network they go back together, or after some time. */
 TEST_F(test_pool_send_rdma, releases_wait_for_company)
 {
-    double time = ri_release_time;
+    setting<double> time(ri_release_time, 1e9);
 
-    ri_release_time = 1e9;
     for (unsigned i = 1; i <= 17; ++i) {
         bytes content = pattern(i, MEDIUM);
         memory from(CONTIG, MEDIUM, content), to(CONTIG, MEDIUM);
@@ -69,7 +68,6 @@ TEST_F(test_pool_send_rdma, releases_wait_for_company)
     pump();
     EXPECT_EQ(3u, m_b->counters().tx_release);
     EXPECT_EQ(0u, used());
-    ri_release_time = time;
 }
 
 

@@ -321,25 +321,8 @@ TEST_F(test_rndv_get, peer_mode)
 
 TEST_F(test_rndv_get, random)
 {
-    const ucs_status_t ends[] = {UCS_OK, UCS_OK, UCS_ERR_INVALID_ADDR,
-                                 UCS_ERR_UNREACHABLE};
-
     for_seeds(30, [&](rng &random) {
-        random_traffic traffic;
-
-        traffic.out = traffic.in = {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED};
-        traffic.length           = [&]() -> size_t {
-            return random.percent(30) ? random.below(8192) : 8193 + random.below(200000);
-        };
-        traffic.disturb = [&] {
-            m_b_plane->read_status = ends[random.below(4)];
-            m_b_plane->move_before = random.below(300000);
-            if (random.percent(50)) { /* as if it had been asked again */
-                m_conn->flags |= RI_CONN_PLANE_READ;
-            }
-        };
-
-        run_random(random, traffic);
+        run_random(random, refused_traffic(random));
         expect_numbers_add_up();
     });
 }

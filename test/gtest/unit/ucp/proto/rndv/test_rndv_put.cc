@@ -559,27 +559,18 @@ TEST_F(test_rndv_put, worker_of_the_receiver_ends)
 
 TEST_F(test_rndv_put, random)
 {
-    const ucs_status_t ends[] = {UCS_OK, UCS_OK, UCS_ERR_INVALID_ADDR,
-                                 UCS_ERR_UNREACHABLE};
-
     for_seeds(30, [&](rng &random) {
-        random_traffic traffic;
-
-        traffic.out    = {CONTIG, IOV_1, IOV_16, PACKED};
-        traffic.in     = {CONTIG, CONTIG, CONTIG, IOV_16, PACKED};
-        traffic.length = [&]() -> size_t {
-            return random.percent(30) ? random.below(8192) : 8193 + random.below(200000);
-        };
-        traffic.disturb = [&] {
-            m_a_plane->write_status = ends[random.below(4)];
-            m_b_plane->read_status  = ends[random.below(4)];
+        random_traffic traffic = refused_traffic(random, [&] {
+            m_a_plane->write_status = random_status(random);
             m_a_plane->move_before  = random.below(300000);
             ri_config.scheme        = (ri_sender_scheme_t)random.below(3);
-            if (random.percent(50)) { /* as if it had been asked again */
-                m_conn->flags |= RI_CONN_PLANE_READ | RI_CONN_PLANE_WRITE;
+            if (m_conn->flags & RI_CONN_PLANE_READ) {
+                m_conn->flags |= RI_CONN_PLANE_WRITE;
             }
-        };
+        });
 
+        traffic.out = {CONTIG, IOV_1, IOV_16, PACKED};
+        traffic.in  = {CONTIG, CONTIG, CONTIG, IOV_16, PACKED};
         run_random(random, traffic);
         expect_numbers_add_up();
         ri_config.scheme = RI_SENDER_SCHEME_PUT;

@@ -98,7 +98,7 @@ protected:
 };
 
 /* ... with failures, and what a peer says that it should not */
-class rtr_message_ends_test : public rtr_net_test {
+class rtr_net_ends_test : public rtr_net_test {
 protected:
     enum failure_t {
         AT_START,

@@ -10,7 +10,7 @@
 
 namespace {
 
-class test_rtr_grid : public rtr_message_ends_test {
+class test_rtr_grid : public rtr_net_ends_test {
 protected:
     static constexpr size_t RUN  = 5000;
     static constexpr size_t GAP  = 120;
@@ -18,7 +18,7 @@ protected:
 
     void SetUp() override
     {
-        rtr_message_ends_test::SetUp();
+        rtr_net_ends_test::SetUp();
         m_in.make(RUN, GAP, RUNS);
     }
 

@@ -15,11 +15,11 @@ extern "C" {
 
 namespace {
 
-class test_rtr_message_ends : public rtr_message_ends_test {};
+class test_rtr_net_ends : public rtr_net_ends_test {};
 
 /* A message whose write fails comes once, in its turn, and its buffer is not touched after it
  * was handed back. */
-TEST_F(test_rtr_message_ends, write_fails)
+TEST_F(test_rtr_net_ends, write_fails)
 {
     for (int what = 0; what < FAILURES; ++what) {
         SCOPED_TRACE(what);
@@ -51,7 +51,7 @@ TEST_F(test_rtr_message_ends, write_fails)
 }
 
 /* The message comes again when its first coming waits for its turn. */
-TEST_F(test_rtr_message_ends, again_while_early)
+TEST_F(test_rtr_net_ends, again_while_early)
 {
     recv_ptr r1 = post(EAGER), r2 = post();
     deliver_all();
@@ -70,7 +70,7 @@ TEST_F(test_rtr_message_ends, again_while_early)
 }
 
 /* A receive that cannot be cancelled gets its message in another way. */
-TEST_F(test_rtr_message_ends, promised_and_failed)
+TEST_F(test_rtr_net_ends, promised_and_failed)
 {
     second();
     recv_ptr r = post_seen(), r2;
@@ -91,7 +91,7 @@ TEST_F(test_rtr_message_ends, promised_and_failed)
 }
 
 /* The receiver's end fails by itself: what was offered is not any more. */
-TEST_F(test_rtr_message_ends, way_of_the_receiver_fails)
+TEST_F(test_rtr_net_ends, way_of_the_receiver_fails)
 {
     recv_ptr r  = post_seen();
     recv_ptr r2 = post_seen();
@@ -110,7 +110,7 @@ TEST_F(test_rtr_message_ends, way_of_the_receiver_fails)
 }
 
 /* ... after it has brought a notification that nobody has looked at yet: nothing is lost. */
-TEST_F(test_rtr_message_ends, way_is_lost_with_a_notification_not_taken)
+TEST_F(test_rtr_net_ends, way_is_lost_with_a_notification_not_taken)
 {
     recv_ptr r = post_seen();
     send_ptr s = send();
@@ -129,7 +129,7 @@ TEST_F(test_rtr_message_ends, way_is_lost_with_a_notification_not_taken)
 }
 
 /* ... and one that was not told is lost with it. */
-TEST_F(test_rtr_message_ends, way_is_lost_with_a_notification)
+TEST_F(test_rtr_net_ends, way_is_lost_with_a_notification)
 {
     recv_ptr r = post_seen();
     send_ptr s = send();
@@ -146,7 +146,7 @@ TEST_F(test_rtr_message_ends, way_is_lost_with_a_notification)
 }
 
 /* A close waits for a write; a conn that fails lets its memory go when the write has ended. */
-TEST_F(test_rtr_message_ends, conn_fails)
+TEST_F(test_rtr_net_ends, conn_fails)
 {
     recv_ptr r      = post_seen();
     m_a_rdma->holds = true;
@@ -164,7 +164,7 @@ TEST_F(test_rtr_message_ends, conn_fails)
 }
 
 /* The sender of a stream that breaks writes nothing afterwards. */
-TEST_F(test_rtr_message_ends, stream_breaks)
+TEST_F(test_rtr_net_ends, stream_breaks)
 {
     recv_ptr r1 = post_seen(), r2 = post_seen();
     m_a_rdma->holds = true;
@@ -183,7 +183,7 @@ TEST_F(test_rtr_message_ends, stream_breaks)
     EXPECT_FALSE(r1->buffer == s->data);
 }
 
-TEST_F(test_rtr_message_ends, workers_end)
+TEST_F(test_rtr_net_ends, workers_end)
 {
     for (int what = 0; what < 4; ++what) {
         SCOPED_TRACE(what);
@@ -202,7 +202,7 @@ TEST_F(test_rtr_message_ends, workers_end)
 }
 
 /* RTRs: past, repeated, future, for another way, and malformed */
-TEST_F(test_rtr_message_ends, hostile_rtr)
+TEST_F(test_rtr_net_ends, hostile_rtr)
 {
     ri_worker_counters_t c       = m_a->counters();
     const ri_wire_rtr_msg_t good = rtr_of(m_conn->tx_sn, 10);
@@ -258,7 +258,7 @@ TEST_F(test_rtr_message_ends, hostile_rtr)
     check(r, s);
 }
 
-TEST_F(test_rtr_message_ends, hostile_revoke)
+TEST_F(test_rtr_net_ends, hostile_revoke)
 {
     uint64_t stale = m_a->counters().rx_stale, bad = m_a->counters().rx_malformed;
 
@@ -286,7 +286,7 @@ TEST_F(test_rtr_message_ends, hostile_revoke)
 
 /* What a conn has used is known when it is closed, too: the receiver may be told of the data only
  * after the answer. */
-TEST_F(test_rtr_message_ends, revoke_of_a_closed_conn)
+TEST_F(test_rtr_net_ends, revoke_of_a_closed_conn)
 {
     const ucp_request_param_t none = {};
 
@@ -320,10 +320,8 @@ TEST_F(test_rtr_message_ends, revoke_of_a_closed_conn)
 }
 
 /* A sender that does not answer: it is made sure that it does not write, and then decided. */
-TEST_F(test_rtr_message_ends, no_answer)
+TEST_F(test_rtr_net_ends, no_answer)
 {
-    double patience = ri_rtr_lost_patience;
-
     for (bool used : {false, true}) {
         SCOPED_TRACE(used);
         restart();
@@ -339,9 +337,10 @@ TEST_F(test_rtr_message_ends, no_answer)
             m_b->progress();
         }
         EXPECT_FALSE(r1->done) << "it has time";
-        ri_rtr_lost_patience = 0;
-        m_b->progress();
-        ri_rtr_lost_patience = patience;
+        {
+            setting<double> patience(ri_rtr_lost_patience, 0);
+            m_b->progress();
+        }
         check_canceled(r1);
         EXPECT_FALSE(r2->done);
         EXPECT_EQ(RI_WAY_FAILED, stream()->peer->way.state);
@@ -359,12 +358,11 @@ TEST_F(test_rtr_message_ends, no_answer)
 }
 
 /* What a sender says once counts, also if there is no way at the time. */
-TEST_F(test_rtr_message_ends, told_without_a_way)
+TEST_F(test_rtr_net_ends, told_without_a_way)
 {
-    double backoff = ri_way_backoff;
+    setting<double> backoff(ri_way_backoff, 0);
     wire_msg msg(RI_WIRE_PLANE_REQ, stream()->id, RI_WIRE_PLANE_WRITES);
 
-    ri_way_backoff      = 0;
     stream()->way_write = 0;
     ri_way_fail_and_tell(m_b->worker(), stream()->peer);
     msg.plane = RI_WIRE_PLANE_RC;
@@ -382,10 +380,9 @@ TEST_F(test_rtr_message_ends, told_without_a_way)
     send_ptr s = send();
     pump();
     check(r, s);
-    ri_way_backoff = backoff;
 }
 
-TEST_F(test_rtr_message_ends, hostile_revoked)
+TEST_F(test_rtr_net_ends, hostile_revoked)
 {
     uint64_t stale = m_b->counters().rx_stale, bad = malformed();
     ri_wire_rtr_msg_t msg;
@@ -414,7 +411,7 @@ TEST_F(test_rtr_message_ends, hostile_revoked)
 }
 
 /* An answer by another stream of the same peer is none. */
-TEST_F(test_rtr_message_ends, revoked_by_another_stream)
+TEST_F(test_rtr_net_ends, revoked_by_another_stream)
 {
     second();
     uint64_t stale = m_b->counters().rx_stale;
@@ -435,7 +432,7 @@ TEST_F(test_rtr_message_ends, revoked_by_another_stream)
 }
 
 /* Notifications of nothing: dropped */
-TEST_F(test_rtr_message_ends, stray_notifications)
+TEST_F(test_rtr_net_ends, stray_notifications)
 {
     uint64_t bad = malformed();
 
@@ -463,7 +460,7 @@ TEST_F(test_rtr_message_ends, stray_notifications)
 }
 
 /* Of a number that was matched, or longer than the receive: the stream ends. */
-TEST_F(test_rtr_message_ends, wrong_notifications)
+TEST_F(test_rtr_net_ends, wrong_notifications)
 {
     for (int what = 0; what < 3; ++what) {
         SCOPED_TRACE(what);
@@ -492,7 +489,7 @@ TEST_F(test_rtr_message_ends, wrong_notifications)
 }
 
 /* A message in another form for a receive that is used, as its sender said */
-TEST_F(test_rtr_message_ends, another_form)
+TEST_F(test_rtr_net_ends, another_form)
 {
     recv_ptr r      = post_seen();
     m_a_rdma->holds = true;
@@ -512,7 +509,7 @@ TEST_F(test_rtr_message_ends, another_form)
 }
 
 /* PLACED by active message has no business here. */
-TEST_F(test_rtr_message_ends, placed)
+TEST_F(test_rtr_net_ends, placed)
 {
     recv_ptr r = post_seen();
     wire_msg msg(RI_WIRE_PLACED, stream()->id, m_conn->tx_sn + 1);
@@ -530,7 +527,7 @@ TEST_F(test_rtr_message_ends, placed)
 
 /* One in the middle has ended, and is not told: numbers that do not follow each other are told
  * apart. */
-TEST_F(test_rtr_message_ends, numbers_to_tell_with_a_gap)
+TEST_F(test_rtr_net_ends, numbers_to_tell_with_a_gap)
 {
     std::vector<recv_ptr> r;
     std::vector<send_ptr> s;
@@ -562,7 +559,7 @@ TEST_F(test_rtr_message_ends, numbers_to_tell_with_a_gap)
 }
 
 /* A contest, and only the RTR of the last receive that may count the one that is contested */
-TEST_F(test_rtr_message_ends, contested_and_the_last_one_behind_is_revoked)
+TEST_F(test_rtr_net_ends, contested_and_the_last_one_behind_is_revoked)
 {
     second();
     count_from_now();

@@ -81,9 +81,9 @@ protected:
                               0}; /* ways that fail are made again at once */
 };
 
-class test_rtr_message_random : public rtr_random<keys> {};
+class test_rtr_net_random : public rtr_random<keys> {};
 
-TEST_F(test_rtr_message_random, one_sender)
+TEST_F(test_rtr_net_random, one_sender)
 {
     one_sender();
     EXPECT_GT(m_covered.used, 300u);
@@ -94,7 +94,7 @@ TEST_F(test_rtr_message_random, one_sender)
     EXPECT_GT(m_channel, 1000u);
 }
 
-TEST_F(test_rtr_message_random, contests)
+TEST_F(test_rtr_net_random, contests)
 {
     contests();
     EXPECT_GT(m_covered.used, 20u);

@@ -152,9 +152,9 @@ TEST_F(test_rtr_send_pool, not_by_the_pool)
 /* Failures: the message comes once, from the pool, whether or not the write has arrived. */
 TEST_F(test_rtr_send_pool, write_fails)
 {
-    double backoff = ri_way_backoff;
+    /* No other way is made, however long this takes */
+    setting<double> backoff(ri_way_backoff, 10);
 
-    ri_way_backoff = 10; /* no other way is made, however long this takes */
     for (int what = 0; what < 3; ++what) {
         SCOPED_TRACE(what);
         restart();
@@ -183,7 +183,6 @@ TEST_F(test_rtr_send_pool, write_fails)
         pump();
         EXPECT_EQ(0u, lent());
     }
-    ri_way_backoff = backoff;
 }
 
 /* What is being written stays as it is, whatever the peer says of its buffer. */

@@ -16,7 +16,7 @@ extern "C" {
 
 namespace {
 
-class test_rtr_used : public rtr_message_ends_test {
+class test_rtr_used : public rtr_net_ends_test {
 protected:
     /* A message goes into a receive that was offered, from the pool or not. */
     std::pair<recv_ptr, send_ptr> write_is_on_its_way(bool by_pool)

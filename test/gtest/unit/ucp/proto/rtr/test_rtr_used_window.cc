@@ -15,7 +15,7 @@ extern "C" {
 
 namespace {
 
-class test_rtr_used_window : public rtr_message_ends_test {};
+class test_rtr_used_window : public rtr_net_ends_test {};
 
 /* Early messages are bounded, whoever they wait for. */
 TEST_F(test_rtr_used_window, window)

@@ -17,7 +17,6 @@ class test_rc_events : public ::testing::Test {
 protected:
     void SetUp() override
     {
-        m_level                = ri_log_level;
         ri_config              = {};
         ri_config.ib_devices   = const_cast<char *>("all");
         ri_config.ib_gid_index = UCS_ULUNITS_AUTO;
@@ -39,7 +38,6 @@ protected:
         }
         EXPECT_TRUE(hca.events.empty());
         EXPECT_EQ(0u, hca.unacked);
-        ri_log_level = m_level;
     }
 
     /* As long as it takes until the device is asked */
@@ -54,7 +52,6 @@ protected:
 
     fake::hca hca;
     rc_end a, b, a2;
-    ri_log_level_t m_level;
 };
 
 /* A queue pair has failed: its worker hears of it, whoever has read it. */

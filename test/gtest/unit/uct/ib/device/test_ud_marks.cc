@@ -13,14 +13,6 @@ namespace {
 
 class test_ud_marks : public ud_plane_test {
 protected:
-    void TearDown() override
-    {
-        ri_config.ib_pkey_value    = 0;
-        ri_config.ib_sl            = 0;
-        ri_config.ib_traffic_class = 0;
-        ud_plane_test::TearDown();
-    }
-
     static struct ibv_ah_attr seen;
     static __typeof__(ri_verbs.create_ah) create_ah;
 };

@@ -215,12 +215,10 @@ protected:
     /* What @a func prints at level @a level. */
     static std::string printed(ri_log_level_t level, const std::function<void()> &func)
     {
-        ri_log_level_t old = ri_log_level;
+        setting<ri_log_level_t> printed(ri_log_level, level);
 
-        ri_log_level = level;
         ::testing::internal::CaptureStderr();
         func();
-        ri_log_level = old;
         return ::testing::internal::GetCapturedStderr();
     }
 

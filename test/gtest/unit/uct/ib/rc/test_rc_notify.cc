@@ -398,11 +398,9 @@ TEST_F(test_rc_notify, is_not_destroyed)
     EXPECT_EQ(0, destroy(left));
     EXPECT_EQ(0u, b.plane->lost);
     fails                                   = true;
-    ri_log_level_t level                    = ri_log_level;
     ri_log_level                            = RI_LOG_LEVEL_ERROR;
     ::testing::FLAGS_gtest_death_test_style = "threadsafe";
     EXPECT_DEATH(a.disconnect(), "the process ends");
-    ri_log_level        = level;
     ri_verbs.destroy_qp = destroy;
     ri_verbs.modify_qp  = modify;
 }
@@ -522,7 +520,6 @@ TEST_F(test_rc_notify, no_memory_for_all_peers)
 TEST_F(test_rc_notify, few_places_are_told)
 {
     unsigned max_cqe           = b.rc()->ib.device->max_cqe;
-    ri_log_level_t level       = ri_log_level;
     b.rc()->ib.device->max_cqe = 100;
     EXPECT_EQ(UCS_OK, ri_plane_rc.listen(b.plane, notified));
     b.rc()->ib.device->max_cqe = max_cqe;
@@ -534,7 +531,6 @@ TEST_F(test_rc_notify, few_places_are_told)
     EXPECT_EQ(2u, notified_ways(b.plane, 5));
     EXPECT_EQ(2u, notified_ways(b.plane, 5));
     std::string text = ::testing::internal::GetCapturedStderr();
-    ri_log_level     = level;
     EXPECT_NE(std::string::npos, text.find("100 places")) << text;
     EXPECT_EQ(1, std::count(text.begin(), text.end(), '\n')) << text;
 }
@@ -542,13 +538,10 @@ TEST_F(test_rc_notify, few_places_are_told)
 /* One that does not listen has nothing to tell. */
 TEST_F(test_rc_notify, does_not_listen)
 {
-    ri_log_level_t level = ri_log_level;
-
     ri_log_level = RI_LOG_LEVEL_INFO;
     ::testing::internal::CaptureStderr();
     EXPECT_EQ(0u, notified_ways(b.plane, 2));
     EXPECT_EQ("", ::testing::internal::GetCapturedStderr());
-    ri_log_level = level;
 }
 
 /* More ways than there are places for completions */

@@ -22,14 +22,13 @@ namespace {
 
 class test_footprint : public ::testing::Test {
 protected:
-    test_footprint() : m_window(ri_config.ud_window)
+    test_footprint()
     {
         m_device.max_wr  = 4096;
         m_device.max_cqe = 4096;
         m_device.max_sge = 4;
         m_device.mtu     = IBV_MTU_1024;
     }
-    ~test_footprint() override { ri_config.ud_window = m_window; }
 
     size_t qp(unsigned window)
     {
@@ -38,7 +37,6 @@ protected:
     }
 
     ri_ib_device_t m_device = {};
-    const __typeof__(ri_config.ud_window) m_window;
 };
 
 /* So many places as there are, which may be less than was asked for. */

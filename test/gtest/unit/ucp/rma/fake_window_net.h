@@ -4,8 +4,8 @@
  * A process that reaches memory of its own as another host would: what it sends to the worker for
  * windows comes back to itself, when the test wants it. A table of functions stands for UCX.
  */
-#ifndef RI_TEST_WINDOW_NET_H
-#define RI_TEST_WINDOW_NET_H
+#ifndef RI_TEST_FAKE_WINDOW_NET_H
+#define RI_TEST_FAKE_WINDOW_NET_H
 
 #include "unit/common/rng.h"
 #include "unit/common/setting.h"

@@ -8,7 +8,7 @@ using namespace fake;
 
 namespace {
 
-class test_worker : public ri_test {
+class test_worker_life_handlers : public ri_test {
 protected:
     /* What stock does with a message: call a handler, or warn that there is none. */
     static void expect_handlers(const node &n)
@@ -28,7 +28,7 @@ protected:
 };
 
 /* Up to 1.16, stock's table grows by slots that it does not write. */
-TEST_F(test_worker, handler_table_before_1_17)
+TEST_F(test_worker_life_handlers, handler_table_before_1_17)
 {
     for (unsigned minor : {13, 14, 15, 16}) {
         for (unsigned id : {4079, 0, 1, 2, 63, 64, 4080, 4095, 4096, 65533, 65534}) {
@@ -43,7 +43,7 @@ TEST_F(test_worker, handler_table_before_1_17)
     }
 }
 
-TEST_F(test_worker, handler_table_from_1_17)
+TEST_F(test_worker_life_handlers, handler_table_from_1_17)
 {
     for (unsigned minor : {17, 22}) {
         for (unsigned id : {4079, 0, 65534}) {

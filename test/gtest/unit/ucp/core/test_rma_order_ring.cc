@@ -13,7 +13,7 @@
 
 namespace {
 
-class test_rma : public control_test {
+class test_rma_order_ring : public control_test {
 protected:
     /* One that stock has not ended */
     struct pending {
@@ -76,21 +76,21 @@ protected:
     char m_any;
 };
 
-TEST_F(test_rma, no_memory)
+TEST_F(test_rma_order_ring, no_memory)
 {
     fake::malloc_fails_after = 0;
     EXPECT_EQ(nullptr, ri_rma_op_new(worker()));
     EXPECT_EQ(-1, fake::malloc_fails_after);
 }
 
-TEST_F(test_rma, get_that_ends_at_once_changes_nothing)
+TEST_F(test_rma_order_ring, get_that_ends_at_once_changes_nothing)
 {
     at_once(RI_RMA_GET);
     ri_rma_note(m_conn, RI_RMA_GET, nullptr);
     EXPECT_FALSE(behind());
 }
 
-TEST_F(test_rma, get_is_over_when_it_has_ended)
+TEST_F(test_rma_order_ring, get_is_over_when_it_has_ended)
 {
     pending first  = start(RI_RMA_GET);
     pending second = start(RI_RMA_GET);
@@ -101,7 +101,7 @@ TEST_F(test_rma, get_is_over_when_it_has_ended)
     EXPECT_FALSE(behind());
 }
 
-TEST_F(test_rma, put_is_over_when_a_flush_has_ended)
+TEST_F(test_rma_order_ring, put_is_over_when_a_flush_has_ended)
 {
     for (ri_conn_t *conn : {m_conn, (ri_conn_t *)nullptr}) {
         for (bool later : {false, true}) {
@@ -121,7 +121,7 @@ TEST_F(test_rma, put_is_over_when_a_flush_has_ended)
 }
 
 /* A flush that fails says nothing. */
-TEST_F(test_rma, flush_fails)
+TEST_F(test_rma_order_ring, flush_fails)
 {
     m_ucx->flush_mode = LATER;
     at_once(RI_RMA_PUT);
@@ -132,7 +132,7 @@ TEST_F(test_rma, flush_fails)
 }
 
 /* Stock's flush would end while fragments of the put wait for room. */
-TEST_F(test_rma, flush_waits_for_the_end_of_a_put)
+TEST_F(test_rma_order_ring, flush_waits_for_the_end_of_a_put)
 {
     for (ri_conn_t *conn : {m_conn, (ri_conn_t *)nullptr}) {
         unsigned before         = m_ucx->num_flushed;
@@ -154,7 +154,7 @@ TEST_F(test_rma, flush_waits_for_the_end_of_a_put)
 }
 
 /* What came after the flush began is not flushed by it. */
-TEST_F(test_rma, put_after_the_flush)
+TEST_F(test_rma_order_ring, put_after_the_flush)
 {
     m_ucx->flush_mode = LATER;
     at_once(RI_RMA_PUT);
@@ -169,7 +169,7 @@ TEST_F(test_rma, put_after_the_flush)
 }
 
 /* An operation with a handle of the application's: it may end unseen. */
-TEST_F(test_rma, unknown_end)
+TEST_F(test_rma_order_ring, unknown_end)
 {
     ri_rma_note(m_conn, RI_RMA_PUT, any());
     EXPECT_EQ(nullptr, flush(m_conn));
@@ -181,7 +181,7 @@ TEST_F(test_rma, unknown_end)
     EXPECT_FALSE(behind());
 }
 
-TEST_F(test_rma, flush_opens_the_ring)
+TEST_F(test_rma_order_ring, flush_opens_the_ring)
 {
     m_node->deliver(offer(m_conn));
     at_once(RI_RMA_PUT);
@@ -199,7 +199,7 @@ TEST_F(test_rma, flush_opens_the_ring)
 }
 
 /* The answer comes when the flush has made it needless. */
-TEST_F(test_rma, order_ack_after_the_flush)
+TEST_F(test_rma_order_ring, order_ack_after_the_flush)
 {
     m_node->deliver(offer(m_conn));
     at_once(RI_RMA_PUT);
@@ -217,7 +217,7 @@ TEST_F(test_rma, order_ack_after_the_flush)
 
 /* The endpoint is closed, or left, while an operation is under way, and a flush: nothing waits for
  * stock to call back, before that or after it. */
-TEST_F(test_rma, conn_closed)
+TEST_F(test_rma_order_ring, conn_closed)
 {
     for (bool left : {false, true}) {
         for (bool at_end : {false, true}) {
@@ -267,7 +267,7 @@ TEST_F(test_rma, conn_closed)
 }
 
 /* A close does not cancel the flush before it, which waits for a put. */
-TEST_F(test_rma, close_behind_a_flush)
+TEST_F(test_rma_order_ring, close_behind_a_flush)
 {
     endpoint *ep              = m_node->new_endpoint(nullptr);
     ri_conn_t *other          = m_node->connect(ep, REMOTE);
@@ -291,7 +291,7 @@ TEST_F(test_rma, close_behind_a_flush)
 
 /* Stock may have nothing more to say about an endpoint that has failed: neither flush nor close
  * wait. */
-TEST_F(test_rma, endpoint_has_failed)
+TEST_F(test_rma_order_ring, endpoint_has_failed)
 {
     endpoint *ep     = m_node->new_endpoint(nullptr);
     ri_conn_t *other = m_node->connect(ep, REMOTE, RI_CONN_USER | RI_CONN_PEER_MODE);
@@ -312,7 +312,7 @@ TEST_F(test_rma, endpoint_has_failed)
 }
 
 /* Stock calls back within an operation's call: others start and end there. */
-TEST_F(test_rma, operations_within_the_call)
+TEST_F(test_rma_order_ring, operations_within_the_call)
 {
     end(start(RI_RMA_GET)); /* one is free */
     ri_rma_op_t *outer = ri_rma_op_get(worker());
@@ -336,7 +336,7 @@ TEST_F(test_rma, operations_within_the_call)
 }
 
 /* ... or the endpoint is closed there. */
-TEST_F(test_rma, conn_closed_within_the_call)
+TEST_F(test_rma_order_ring, conn_closed_within_the_call)
 {
     for (bool later : {false, true}) {
         ri_rma_op_t *op = ri_rma_op_get(worker());
@@ -351,7 +351,7 @@ TEST_F(test_rma, conn_closed_within_the_call)
     }
 }
 
-TEST_F(test_rma, conn_closed_during_its_flush)
+TEST_F(test_rma_order_ring, conn_closed_during_its_flush)
 {
     endpoint *ep     = m_node->new_endpoint(nullptr);
     ri_conn_t *other = m_node->connect(ep, REMOTE);
@@ -364,7 +364,7 @@ TEST_F(test_rma, conn_closed_during_its_flush)
     give_back(handle);
 }
 
-TEST_F(test_rma, many_at_a_time)
+TEST_F(test_rma_order_ring, many_at_a_time)
 {
     std::vector<pending> ops;
 
@@ -380,7 +380,7 @@ TEST_F(test_rma, many_at_a_time)
 }
 
 /* Never ended by stock: its memory goes with the worker. */
-TEST_F(test_rma, never_ended)
+TEST_F(test_rma_order_ring, never_ended)
 {
     endpoint *ep     = m_node->new_endpoint(nullptr);
     ri_conn_t *other = m_node->connect(ep, REMOTE);
@@ -416,12 +416,12 @@ struct flush_model {
     std::vector<size_t> covers; /* ended then, hence carried out at the end */
 };
 
-class test_rma_random : public test_rma {
+class test_rma_order_ring_random : public test_rma_order_ring {
 protected:
     void run(rng &random);
 };
 
-void test_rma_random::run(rng &random)
+void test_rma_order_ring_random::run(rng &random)
 {
     ri_conn_t *conns[2] = {m_conn,
                            m_node->connect(m_node->new_endpoint(nullptr), REMOTE)};
@@ -582,7 +582,7 @@ void test_rma_random::run(rng &random)
     }
 }
 
-TEST_F(test_rma_random, against_a_model)
+TEST_F(test_rma_order_ring_random, against_a_model)
 {
     for_seeds(300, [&](rng &random) {
         TearDown();

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 #include "unit/common/ri_cpp.h"
-#include "unit/ucp/rma/window_net_test.h"
+#include "unit/ucp/rma/fake_window_net.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
  * may read, or ask for, their memory. (protocol.md, sections 5 and 8)
  */
 
-#include "channel_life_test.h"
+#include "unit/ucp/link/channel_life_test.h"
 #include "unit/ucp/proto/rtr/rtr_net_test.h"
 
 extern "C" {
@@ -16,7 +16,7 @@ namespace {
 
 using rndv_memory = ::memory;
 
-class test_lost_number : public rndv_test {
+class test_conn_lost_number : public rndv_test {
 protected:
     /* As if the next message could not be sent after others have been. */
     void lose()
@@ -29,7 +29,7 @@ protected:
     bool is_stream_there() { return !ucs_list_is_empty(&m_b->worker()->streams); }
 };
 
-TEST_F(test_lost_number, earlier_is_read)
+TEST_F(test_conn_lost_number, earlier_is_read)
 {
     for (bool rings : {false, true}) {
         for (bool writes : {false, true}) {
@@ -58,7 +58,7 @@ TEST_F(test_lost_number, earlier_is_read)
 }
 
 /* The sender writes, when the receiver has said where to. BYE would let that hand it back. */
-TEST_F(test_lost_number, earlier_is_written)
+TEST_F(test_conn_lost_number, earlier_is_written)
 {
     m_writes         = true;
     ri_config.scheme = RI_SENDER_SCHEME_PUT;
@@ -83,7 +83,7 @@ TEST_F(test_lost_number, earlier_is_written)
     EXPECT_FALSE(is_stream_there());
 }
 
-TEST_F(test_lost_number, later_fails)
+TEST_F(test_conn_lost_number, later_fails)
 {
     connect_planes();
     rndv_memory from(CONTIG, LONG);
@@ -104,7 +104,7 @@ TEST_F(test_lost_number, later_fails)
 }
 
 /* What waits for room in the ring never comes, so it is lost, and what follows it. */
-TEST_F(test_lost_number, behind_what_waits_for_the_ring)
+TEST_F(test_conn_lost_number, behind_what_waits_for_the_ring)
 {
     with_rings();
     connect_planes();
@@ -132,7 +132,7 @@ TEST_F(test_lost_number, behind_what_waits_for_the_ring)
 }
 
 /* The receiver takes what nobody has begun to copy alone. */
-TEST_F(test_lost_number, with_a_slot)
+TEST_F(test_conn_lost_number, with_a_slot)
 {
     m_writes = true;
     with_rings();
@@ -155,7 +155,7 @@ TEST_F(test_lost_number, with_a_slot)
 }
 
 /* A synchronous send is not read any more, and ends. */
-TEST_F(test_lost_number, synchronous_and_by_ucp)
+TEST_F(test_conn_lost_number, synchronous_and_by_ucp)
 {
     connect_planes();
     bytes content = pattern(1, LONG);
@@ -176,7 +176,7 @@ TEST_F(test_lost_number, synchronous_and_by_ucp)
 }
 
 /* A close waits for them. */
-TEST_F(test_lost_number, close_waits)
+TEST_F(test_conn_lost_number, close_waits)
 {
     connect_planes();
     ucp_request_param_t param = {};
@@ -199,11 +199,10 @@ TEST_F(test_lost_number, close_waits)
 }
 
 /* They end when the conn ends for another reason. */
-TEST_F(test_lost_number, then_something_else)
+TEST_F(test_conn_lost_number, then_something_else)
 {
-    double interval = ri_gone_interval;
+    setting<double> interval(ri_gone_interval, 0);
 
-    ri_gone_interval = 0;
     for (int what = 0; what < 4; ++what) {
         SCOPED_TRACE(what);
         stop();
@@ -242,10 +241,9 @@ TEST_F(test_lost_number, then_something_else)
             EXPECT_EQ(0u, m_ab->count(RI_WIRE_BYE));
         }
     }
-    ri_gone_interval = interval;
 }
 
-class test_lost_number_rdma : public rtr_net_test {
+class test_conn_lost_number_rdma : public rtr_net_test {
 protected:
     void lose()
     {
@@ -254,7 +252,7 @@ protected:
     }
 };
 
-TEST_F(test_lost_number_rdma, earlier_is_read)
+TEST_F(test_conn_lost_number_rdma, earlier_is_read)
 {
     send_ptr s = send();
 
@@ -269,7 +267,7 @@ TEST_F(test_lost_number_rdma, earlier_is_read)
 }
 
 /* A write by an RTR that fails after that is sent again, as its number is not the lost one. */
-TEST_F(test_lost_number_rdma, earlier_write_fails)
+TEST_F(test_conn_lost_number_rdma, earlier_write_fails)
 {
     for (size_t length : {LARGE, MEDIUM}) {
         SCOPED_TRACE(length);
@@ -289,7 +287,7 @@ TEST_F(test_lost_number_rdma, earlier_write_fails)
 }
 
 /* BYE comes after what is being written from the pool, whether that ends well or not. */
-TEST_F(test_lost_number_rdma, after_writes_from_the_pool)
+TEST_F(test_conn_lost_number_rdma, after_writes_from_the_pool)
 {
     ri_config.pool_size = 1 << 20;
     for (bool fails : {false, true}) {
@@ -319,7 +317,7 @@ TEST_F(test_lost_number_rdma, after_writes_from_the_pool)
     }
 }
 
-class test_lost_number_channel : public channel_life_test {
+class test_conn_lost_number_channel : public channel_life_test {
 protected:
     void run(bool fails)
     {
@@ -344,12 +342,12 @@ protected:
 };
 
 /* Records of a channel that are under way come, or are sent again. */
-TEST_F(test_lost_number_channel, earlier_by_a_channel)
+TEST_F(test_conn_lost_number_channel, earlier_by_a_channel)
 {
     run(false);
 }
 
-TEST_F(test_lost_number_channel, earlier_by_a_channel_that_fails)
+TEST_F(test_conn_lost_number_channel, earlier_by_a_channel_that_fails)
 {
     run(true);
 }
