@@ -29,69 +29,33 @@
 # The steps are in contrib/steps.tsv. Their logs are in the build directory's logs/. Exit code: 0 if
 # nothing failed.
 set -u
-export LC_ALL=C
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh" || exit 2
+die_code=2 # 1 is for what failed
 
-die()
-{
-    echo "check.sh: $*" >&2
-    exit 2
-}
-
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 2
-start_dir=$PWD
 cc=gcc
-sanitizer=
+asan=no
+tsan=no
 werror=no
 quick=no
 long=no
 only=
-deps=yes
 build_only=no
 list=no
 lanes=2
+no_deps=no
 build_dir=
-jobs=$(nproc 2>/dev/null || echo 2)
+j=$(nproc 2>/dev/null || echo 2)
+expect --cc 'gcc|clang' "gcc or clang"
+expect --lanes '[1-9][0-9]*' "a number"
+expect -j '[1-9][0-9]*' "a number"
+parse_options "$@"
 
-while [ $# -gt 0 ]; do
-    case $1 in
-    --cc | --only | --lanes | --build-dir | -j)
-        [ $# -gt 1 ] || die "$1 needs a value; see --help"
-        ;;
-    esac
-    case $1 in
-    --cc) cc=$2; shift ;;
-    --asan) sanitizer=${sanitizer}asan ;;
-    --tsan) sanitizer=${sanitizer}tsan ;;
-    --werror) werror=yes ;;
-    --quick) quick=yes ;;
-    --long) long=yes ;;
-    --only) only=$2; shift ;;
-    --build-only) build_only=yes ;;
-    --list) list=yes ;;
-    --lanes) lanes=$2; shift ;;
-    --no-deps) deps=no ;;
-    --build-dir) build_dir=$2; shift ;;
-    -j) jobs=$2; shift ;;
-    -h | --help)
-        sed -n '/^# Builds/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
-        exit 0
-        ;;
-    *) die "unknown option '$1'; see --help" ;;
-    esac
-    shift
-done
-
-case $cc in
-gcc) cxx=g++ ;;
-clang) cxx=clang++ ;;
-*) die "--cc $cc: expected gcc or clang" ;;
-esac
-case $sanitizer in
-"" | asan | tsan) ;;
-*) die "--asan and --tsan exclude each other" ;;
-esac
-[[ $jobs =~ ^[1-9][0-9]*$ ]] || die "-j $jobs: expected a number"
-[[ $lanes =~ ^[1-9][0-9]*$ ]] || die "--lanes $lanes: expected a number"
+cxx=g++
+[ $cc = gcc ] || cxx=clang++
+sanitizer=
+[ $asan = no ] || sanitizer=asan
+[ $tsan = no ] || sanitizer=tsan
+[ $asan$tsan != yesyes ] || misuse "--asan and --tsan exclude each other"
 
 # The steps of this kind of build, and of each its limit, what it needs built, its company, and whether
 # --quick runs a third of its tests
@@ -143,7 +107,7 @@ for step in "${steps[@]}"; do
     case $step in
     configure | build) ;;
     tests) [ -n "$programs" ] || continue ;;
-    deps) wanted "$step" && [ $deps = yes ] || continue ;;
+    deps) wanted "$step" && [ $no_deps = no ] || continue ;;
     *) wanted "$step" && [ $build_only = no ] || continue ;;
     esac
     selected+=("$step")
@@ -157,7 +121,7 @@ if [ $list = yes ]; then
 fi
 
 build_dir=${build_dir:-$root/build/check-$cc${sanitizer:+-$sanitizer}}
-[[ $build_dir == /* ]] || build_dir=$start_dir/$build_dir
+[[ $build_dir == /* ]] || build_dir=$PWD/$build_dir
 if [ -e "$root/config.status" ]; then
     die "the source tree is configured itself, which make refuses to build elsewhere:" \
         "run 'make distclean' in $root first"
@@ -260,13 +224,13 @@ step_configure()
 
 step_build()
 {
-    cd "$build_dir" && make -j "$jobs"
+    cd "$build_dir" && make -j "$j"
 }
 
 step_tests()
 {
     # shellcheck disable=SC2086  # words
-    cd "$build_dir/test" && make -j "$jobs" $programs
+    cd "$build_dir/test" && make -j "$j" $programs
 }
 
 step_leftovers()

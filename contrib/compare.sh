@@ -7,6 +7,10 @@
 # is in contrib/bench/points.tsv; test/bench/README.md explains the method and the columns.
 #
 # Usage: contrib/compare.sh [options]
+#   contrib/compare.sh                      everything, 7 rounds
+#   contrib/compare.sh --quick --mpi mpich  3 short rounds, one MPI
+#   contrib/compare.sh --lib stock          stock against stock: the noise
+# Options:
 #   --mpi NAME       mpich, openmpi, all (default: all that are installed) or none
 #                    (only ucx_perftest and the UCP-level programs); repeatable
 #   --skip NAME      leave out perftest or ucp; repeatable
@@ -14,40 +18,23 @@
 #   --rounds N       rounds (7); up to N more follow where a virtual machine moved
 #                    its cores in too many of them
 #   --sizes LIST     only these message sizes (bytes, separated by commas)
-#   --build-dir DIR  where the library was built, and where the programs are built
-#                    (build, below the source)
-#   --lib PATH       the library (found below the build directory), or "stock" to
-#                    run stock in its place, which shows the noise
-#   --out DIR        where the results go (compare, below the build directory)
-#   --cpus A,B       the two cores (the first two that this shell may use)
 #   --strict         exit with 2 when a budget is missed or was not measured
-#   -h, --help       this help
-# Exit code: 0 when everything ran, 1 when something failed.
-#
-#   contrib/compare.sh                      everything, 7 rounds
-#   contrib/compare.sh --quick --mpi mpich  3 short rounds, one MPI
-#   contrib/compare.sh --lib stock          stock against stock: the noise
 
 set -u -o pipefail
-export LC_ALL=C
-root=$(cd "$(dirname "$0")/.." && pwd)
-. "$root/contrib/bench/run.sh"
-. "$root/contrib/bench/perftest.sh"
-. "$root/contrib/bench/counters.sh"
+. "$(dirname "$0")/bench/run.sh"
+. "$bench/perftest.sh"
+. "$bench/counters.sh"
 set=compare
 budgets=$bench/budgets.tsv
 
-parse_options "--mpi --skip --sizes" "perftest ucp" "$@"
+read_options "perftest ucp" "$@"
 if [ $quick = yes ]; then
     rounds=${rounds:-3} seconds=0.05 timing=(-t 0.03)
 else
     rounds=${rounds:-7} seconds=0.15 timing=(-t 0.08)
 fi
-prepare compare
-raw=$out/raw.csv
-summary=$out/summary.csv
+prepare_host
 
-build "$build_dir/bench/core_ping" "${CC:-cc}" core_ping.c
 if ! skips perftest; then
     if command -v ucx_perftest >/dev/null; then
         suites+=(perftest)
@@ -64,8 +51,6 @@ if ! skips ucp; then
     suites+=(ucp)
 fi
 
-within_host
-
 # Stock in the library's place shows the noise, which a choice of stock's schemes would hide
 suite_variants()
 {
@@ -76,7 +61,6 @@ suite_variants()
     esac
 }
 
-[ ${#suites[@]} -gt 0 ] || die "nothing left to measure"
 version=$(ucx_info -v 2>/dev/null |
           sed -n 's/^# *\(Library v\|V\)ersion:* *\([0-9.]*\).*/\2/p' | head -1)
 echo "stock: UCX ${version:-of unknown version}; library: $lib; cores $cpu0 and $cpu1;" \

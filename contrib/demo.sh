@@ -7,32 +7,17 @@
 # messages while their two sides compute, whose path is the last line. Takes four to
 # eight minutes, half of them for measuring.
 #
-# Usage: contrib/demo.sh [--mpi mpich|openmpi] [--build-dir DIR] [-h]
+# Usage: contrib/demo.sh [options]
+#   --mpi mpich|openmpi  the MPI that it shows (mpich)
+#   --build-dir DIR      where to build (build/demo)
+#   -h, --help           this text
 set -u
-export LC_ALL=C
-root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-. "$root/contrib/bench/run.sh"
-build_dir=$root/build/demo
+. "$(dirname "$0")/bench/run.sh"
+
 mpi=mpich
-while [ $# -gt 0 ]; do
-    case $1 in
-    --build-dir)
-        [ $# -gt 1 ] || misuse "--build-dir needs a value"
-        build_dir=$2
-        shift
-        ;;
-    --mpi)
-        case ${2-} in
-        mpich | openmpi) mpi=$2 ;;
-        *) misuse "--mpi '${2-}': expected mpich or openmpi" ;;
-        esac
-        shift
-        ;;
-    -h | --help) usage; exit 0 ;;
-    *) misuse "unknown option '$1'" ;;
-    esac
-    shift
-done
+build_dir=$root/build/demo
+expect --mpi 'mpich|openmpi' "mpich or openmpi"
+parse_options "$@"
 
 echo "1/3 Packages"
 purpose=demo
@@ -53,10 +38,9 @@ echo
 echo "3/3 Measurement: $title, 2 ranks, shared memory, stock and recv_init in turn"
 results=$build_dir/compare
 mkdir -p "$results"
-"$root/contrib/compare.sh" --mpi $mpi --skip perftest --skip ucp --quick \
-    --build-dir "$build_dir" --out "$results" >"$results/table.txt"
-status=$?
-if [ $status -ne 0 ] || [ ! -s "$results/summary.csv" ]; then
+if ! "$root/contrib/compare.sh" --mpi $mpi --skip perftest --skip ucp --quick \
+        --build-dir "$build_dir" --out "$results" >"$results/table.txt" ||
+   [ ! -s "$results/summary.csv" ]; then
     cat "$results/table.txt"
     die "the measurement failed, see above"
 fi

@@ -9,11 +9,12 @@
 #   --quiet          say nothing if nothing is missing
 #   --for demo       only what contrib/demo.sh needs, which has no tests; demo-openmpi: with Open MPI
 #   --without LIST   leave these packages out, with commas; only those that are for some of the tests
-#   -h               this text
+#   -h, --help       this text
 #
 # Exit code: 0 if the required packages are there, 1 if one is missing; with --check, 1 if
 # any package is missing.
 set -u
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # Without these there is no library
 required=(build-essential autoconf automake pkg-config libucx-dev)
@@ -31,47 +32,16 @@ handy=(gdb valgrind)
 check=no
 quiet=no
 without=
-purpose=tests
-while [ $# -gt 0 ]; do
-    case $1 in
-    --check) check=yes ;;
-    --quiet) quiet=yes ;;
-    --for)
-        case ${2-} in
-        demo) optional=("${for_demo[@]}") ;;
-        demo-openmpi) optional=("${for_demo_openmpi[@]}") ;;
-        *)
-            echo "deps.sh: --for '${2-}': expected demo or demo-openmpi" >&2
-            exit 2
-            ;;
-        esac
-        purpose=$2
-        shift
-        ;;
-    --without)
-        if [ $# -lt 2 ]; then
-            echo "deps.sh: --without needs a value; see --help" >&2
-            exit 2
-        fi
-        without=$2
-        shift
-        ;;
-    -h | --help)
-        sed -n '/^# Installs/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"
-        exit 0
-        ;;
-    *)
-        echo "deps.sh: unknown argument '$1'; see --help" >&2
-        exit 2
-        ;;
-    esac
-    shift
-done
+for=tests
+expect --for 'demo|demo-openmpi' "demo or demo-openmpi"
+parse_options "$@"
+case $for in
+demo) optional=("${for_demo[@]}") ;;
+demo-openmpi) optional=("${for_demo_openmpi[@]}") ;;
+esac
 for package in ${without//,/ }; do
-    if [[ " ${optional[*]} " != *" $package "* ]]; then
-        echo "deps.sh: --without $package: it is not one of ${optional[*]}" >&2
-        exit 2
-    fi
+    [[ " ${optional[*]} " == *" $package "* ]] ||
+        misuse "--without $package: it is not one of ${optional[*]}"
 done
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
@@ -110,7 +80,7 @@ fi
 if [ $check = yes ]; then
     [ ${#need[@]} -eq 0 ] || printf 'required: %s\n' "${need[@]}"
     [ ${#want[@]} -eq 0 ] || printf 'optional: %s\n' "${want[@]}"
-    [ "$purpose" != tests ] || for package in $(missing "${handy[@]}"); do
+    [ "$for" != tests ] || for package in $(missing "${handy[@]}"); do
         echo "handy:    $package"
     done
     exit 1
@@ -149,7 +119,7 @@ fi
 
 mapfile -t need < <(missing "${required[@]}")
 mapfile -t want < <(missing "${chosen[@]}")
-if [ ${#want[@]} -ne 0 ] && [ "$purpose" = tests ]; then
+if [ ${#want[@]} -ne 0 ] && [ "$for" = tests ]; then
     echo "deps.sh: still missing, some tests will be skipped: ${want[*]}" >&2
 elif [ ${#want[@]} -ne 0 ]; then
     echo "deps.sh: still missing for contrib/demo.sh: ${want[*]}" >&2

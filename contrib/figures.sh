@@ -11,6 +11,10 @@
 # show.
 #
 # Usage: contrib/figures.sh [options]
+#   contrib/figures.sh                      the figures of Small and Yuan, 3 rounds
+#   contrib/figures.sh --only ud            those of Koop, Sur and Panda
+#   contrib/figures.sh --quick --mpi none   what the tests run
+# Options:
 #   --only PART      rc or ud (rc)
 #   --mpi NAME       rc: mpich, openmpi, all (default: all that are installed) or none;
 #                    repeatable
@@ -18,33 +22,18 @@
 #   --quick          one round, a few sizes, hardly any time for each
 #   --rounds N       rounds (3)
 #   --add            keep the samples that are in the output directory, and add to them
-#   --build-dir DIR  where the library, ucxri_perf and the software HCA were built
-#                    (build, below the source)
-#   --lib PATH       the library (found below the build directory)
-#   --out DIR        where the results go (figures, below the build directory)
-#   --cpus A,B       the two cores (the first two that this shell may use)
 #   --strict         exit with 2 when a budget is missed or was not measured
-#   -h, --help       this help
-# Exit code: 0 when everything ran, 1 when something failed.
-#
-#   contrib/figures.sh                      the figures of Small and Yuan, 3 rounds
-#   contrib/figures.sh --only ud            those of Koop, Sur and Panda
-#   contrib/figures.sh --quick --mpi none   what the tests run
 
 set -u -o pipefail
-export LC_ALL=C
-root=$(cd "$(dirname "$0")/.." && pwd)
-. "$root/contrib/bench/run.sh"
-. "$root/contrib/bench/counters.sh"
-set=rc
+. "$(dirname "$0")/bench/run.sh"
+. "$bench/counters.sh"
 budgets=$bench/figures.tsv
-core_probe=no
 
-parse_options "--only --mpi --skip --add" "perf counters loss memory" "$@"
-[ $set = ud ] || ! { skips loss || skips memory; } || die "--skip loss and memory are of --only ud"
-[ $set = rc ] || ! skips counters || die "--skip counters is not of --only ud"
-[ $set = rc ] || [ ${#mpis[@]} -eq 0 ] || die "--mpi is not of --only ud"
-prepare figures
+read_options "perf counters loss memory" "$@"
+[ $set = ud ] || ! { skips loss || skips memory; } ||
+    misuse "--skip loss and memory are of --only ud"
+[ $set = rc ] || ! skips counters || misuse "--skip counters is not of --only ud"
+[ $set = rc ] || [ ${#mpis[@]} -eq 0 ] || misuse "--mpi is not of --only ud"
 prepare_hca
 . "$bench/figures_$set.sh"
 export SOFTHCA_LINK=$link

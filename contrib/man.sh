@@ -10,39 +10,17 @@
 #   --check     write nothing, fail if a page is out of date
 #   BUILD_DIR   where the tools were built: their folder is BUILD_DIR/src
 set -eu -o pipefail
-export LC_ALL=C
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 check=no
-build=
-while [ $# -gt 0 ]; do
-    case $1 in
-    --check) check=yes ;;
-    -h | --help)
-        sed -n '/^# Writes/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
-        exit 0
-        ;;
-    -*)
-        echo "man.sh: unknown argument '$1'; see --help" >&2
-        exit 2
-        ;;
-    *) build=$1 ;;
-    esac
-    shift
-done
+operand=
+parse_options "$@"
+build=$operand
 for tool in ucxri_info ucxri_perf ucxri_run; do
-    if [ ! -x "$build/src/$tool" ]; then
-        echo "man.sh: there is no src/$tool in '$build'; see --help" >&2
-        exit 2
-    fi
+    [ -x "$build/src/$tool" ] || misuse "there is no src/$tool in '$build'"
 done
-
 # The defaults, whatever is set here
-for var in $(compgen -e); do
-    case $var in
-    UCX_* | UCXRI_* | MPI_UCX_* | LD_PRELOAD) unset "$var" ;;
-    esac
-done
+forget_settings
 
 # What roff would take for its own. A sign of minus is what a user types.
 roff='function roff(text) {

@@ -8,13 +8,11 @@
 # Usage: contrib/sources.sh [--check]
 #   --check   write nothing, fail if a list is out of date
 set -eu
-cd "$(dirname "$0")/.."
-export LC_ALL=C
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-usage()
-{
-    sed -n '/^# Writes/,/^[^#]/{/^#/s/^# \{0,1\}//p}' contrib/sources.sh
-}
+check=no
+parse_options "$@"
+cd "$root"
 
 # list NAME FILES...: one make variable
 list()
@@ -147,31 +145,20 @@ check_list()
     fi
 }
 
-case ${1-} in
-"")
-    src_lists >src/sources.am.new
-    test_lists >test/sources.am.new
-    for am in src/sources.am test/sources.am; do
-        # Keep the time stamp of an unchanged list, or everything is configured again
-        if cmp -s "$am" "$am.new"; then
-            rm "$am.new"
-        else
-            mv "$am.new" "$am"
-            echo "sources.sh: wrote $am"
-        fi
-    done
-    ;;
---check)
+if [ $check = yes ]; then
     status=0
     check_list src_lists src/sources.am || status=1
     check_list test_lists test/sources.am || status=1
     exit $status
-    ;;
--h | --help)
-    usage
-    ;;
-*)
-    echo "sources.sh: unknown argument '$1'; see --help" >&2
-    exit 2
-    ;;
-esac
+fi
+src_lists >src/sources.am.new
+test_lists >test/sources.am.new
+for am in src/sources.am test/sources.am; do
+    # Keep the time stamp of an unchanged list, or everything is configured again
+    if cmp -s "$am" "$am.new"; then
+        rm "$am.new"
+    else
+        mv "$am.new" "$am"
+        echo "sources.sh: wrote $am"
+    fi
+done

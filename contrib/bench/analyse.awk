@@ -19,7 +19,7 @@
 
 BEGIN {
     exit_code = 0
-    num_budgets = num_lines = num_probes = 0
+    num_budgets = num_keys = num_probes = 0
 }
 
 # Budgets
@@ -54,107 +54,44 @@ function add_budget(where,    n)
     }
 }
 
-# Samples: round,variant,where,bench,size,value,unit,core_ns
+# Samples: those of one round are a pair
 
 FNR > 1 {
-    split($0, field, ",")
-    round = field[1] + 0
-    key = field[3] SUBSEP field[4] SUBSEP field[5]
-    value[field[2], key, round] = field[6] + 0
-    probe[field[2], key, round] = field[8] + 0
-    if (field[8] + 0 > 0) {
-        probes[++num_probes] = field[8] + 0
-    }
-    seen[field[2], key] = 1
-    if (!(key in line_seen)) {
-        line_seen[key] = 1
-        lines[++num_lines] = key
-        unit[key] = field[7]
-    }
-    if (round > last_round) {
-        last_round = round
-    }
+    add_sample($2 SUBSEP add_key(), $1 + 0)
+    add_probe()
 }
 
 # A bench of the budgets may end in *
 function match_bench(pattern, bench)
 {
-    if (pattern ~ /\*$/) {
-        return index(bench, substr(pattern, 1, length(pattern) - 1)) == 1
-    }
-    return pattern == bench
+    return pattern == bench || (sub(/\*$/, "", pattern) && index(bench, pattern) == 1)
 }
 
-# Fill ratios[], bases[] and values[] with the pairs of one line that count;
-# strict: in the reference placement. Returns their number.
-function collect(base_variant, base_key, variant, key, strict,
-                 r, n, p, q)
+# Fills ratios[], bases[] and values[] with the pairs of two series that count, or with the values
+# alone if base is ""; strict: in the reference placement. Returns their number.
+function collect(base, series, probed, strict,    r, n, place, base_value)
 {
     n = 0
-    if (base_key == "") {
-        for (r = 1; r <= last_round; r++) {
-            if ((variant, key, r) in value) {
-                bases[++n] = 1
-                ratios[n] = values[n] = value[variant, key, r]
-            }
-        }
-        return n
-    }
-    for (r = 1; r <= last_round; r++) {
-        if (!((base_variant, base_key, r) in value) ||
-            !((variant, key, r) in value) ||
-            value[base_variant, base_key, r] <= 0) {
+    for (r = 1; r <= last_number; r++) {
+        if (!((series, r) in value) || (base != "" && !((base, r) in value))) {
             continue
         }
-        p = probe[base_variant, base_key, r]
-        q = probe[variant, key, r]
-        if (strict ? !same_place(p, reference) || !same_place(q, reference) : !same_place(p, q)) {
-            if (needs_probe[key]) {
+        base_value = (base == "") ? 1 : value[base, r]
+        if (base_value <= 0) {
+            continue
+        }
+        if (base != "" && probed) {
+            place = strict ? reference : probe[base, r]
+            if (!same_place(probe[base, r], place) || !same_place(probe[series, r], place)) {
                 continue
             }
         }
         n++
-        bases[n] = value[base_variant, base_key, r]
-        values[n] = value[variant, key, r]
-        ratios[n] = values[n] / bases[n]
+        bases[n] = base_value
+        values[n] = value[series, r]
+        ratios[n] = values[n] / base_value
     }
     return n
-}
-
-# The median of a line, of the samples in the reference placement if there are any
-function line_median(variant, key,    r, n, v, strict)
-{
-    for (strict = 1; strict >= 0; strict--) {
-        n = 0
-        for (r = 1; r <= last_round; r++) {
-            if (((variant, key, r) in value) &&
-                (!strict || same_place(probe[variant, key, r], reference))) {
-                v[++n] = value[variant, key, r]
-            }
-        }
-        if (n) {
-            sort_values(v, n)
-            return quantile(v, n, 0.5)
-        }
-    }
-}
-
-# The variant of stock that is best at a line, "" if there is none
-function best_stock(key,    i, best, median, best_median, gain)
-{
-    best = ""
-    for (i = 1; i <= num_schemes; i++) {
-        if (!((schemes[i], key) in seen)) {
-            continue
-        }
-        median = line_median(schemes[i], key)
-        gain = (unit[key] ~ /\/s$/) ? median - best_median : best_median - median
-        if (best == "" || gain > 0) {
-            best = schemes[i]
-            best_median = median
-        }
-    }
-    return best
 }
 
 function find_budget(where, bench, size, mode, against,    i)
@@ -211,57 +148,52 @@ function print_line(part, key, variant, against, base, n, mark, b,
     }
 }
 
-# One line: what a variant has beside a base, or with -v need whether it needs another round
-function report(base_variant, base_key, variant, key, against,    part, n, mark, b)
+# One line: what a variant has beside a base, which is a series or ""; or with -v need whether it
+# needs another round
+function report(variant, key, against, base, base_name,    part, series, probed, n, mark, b)
 {
     split(key, part, SUBSEP)
-    n = collect(base_variant, base_key, variant, key, 1)
-    if (n < enough && base_key != "") {
+    series = variant SUBSEP key
+    probed = num_probes && part[1] != "ucp" && unit[key] != "msgs"
+    n = collect(base, series, probed, 1)
+    if (n < enough && base != "") {
         if (need != "") {
             print part[1]
         } else if (n < enough / 2) {
-            n = collect(base_variant, base_key, variant, key, 0)
+            n = collect(base, series, probed, 0)
             mark = "~"
         }
     }
     if (need == "") {
         b = find_budget(part[1], part[2], part[3] + 0, variant, against)
         budget_used[b] = 1
-        print_line(part, key, variant, against,
-                   (against == "stock") ? scheme_name[base_variant] : against, n, mark, b)
+        print_line(part, key, variant, against, base_name, n, mark, b)
     }
 }
 
-# What would be reached at best beside a line of progress, "" for another line
-function ideal_key(part)
+function report_mode(mode,    i, part, key, variant, best, ideal)
 {
-    if (part[2] !~ /^progress:/) {
-        return ""
-    }
-    return part[1] SUBSEP "ideal" substr(part[2], 9) SUBSEP part[3]
-}
-
-function report_mode(mode,    i, part, key, variant, base)
-{
-    for (i = 1; i <= num_lines; i++) {
-        key = lines[i]
+    for (i = 1; i <= num_keys; i++) {
+        key = keys[i]
         split(key, part, SUBSEP)
-        if (!((mode, key) in seen) || part[2] ~ /^(ideal|work):/) {
+        if (!((mode, key) in count) || part[2] ~ /^(ideal|work):/) {
             continue
         }
-        base = ideal_key(part)
-        if (base != "") {
-            variant = (mode == "stock") ? best_stock(key) : mode
-            report(variant, base, variant, key, "ideal")
+        best = best_of(schemes, num_schemes, key, unit[key])
+        if (part[2] ~ /^progress:/) {
+            variant = (mode == "stock") ? best : mode
+            ideal = "ideal" substr(part[2], 9)
+            report(variant, key, "ideal",
+                   variant SUBSEP part[1] SUBSEP ideal SUBSEP part[3], "ideal")
         }
         if ((part[1], part[2]) in against_empty) {
             if (part[3] + 0 > 0) {
-                report(mode, part[1] SUBSEP part[2] SUBSEP 0, mode, key, "empty")
+                report(mode, key, "empty", mode SUBSEP part[1] SUBSEP part[2] SUBSEP 0, "empty")
             }
         } else if (unit[key] ~ /^(msgs|share)$/) {
-            report("", "", mode, key, "none")
-        } else if (mode != "stock" && (base = best_stock(key)) != "") {
-            report(base, key, mode, key, "stock")
+            report(mode, key, "none", "", "none")
+        } else if (mode != "stock" && best != "") {
+            report(mode, key, "stock", best SUBSEP key, scheme_name[best])
         }
     }
 }
@@ -281,18 +213,12 @@ END {
     if (exit_code) {
         exit exit_code
     }
-    if (num_lines == 0) {
+    if (num_keys == 0) {
         print "no samples" > "/dev/stderr"
         exit 1
     }
 
-    for (i = 1; i <= num_lines; i++) {
-        split(lines[i], part, SUBSEP)
-        needs_probe[lines[i]] = (part[1] != "ucp" && unit[lines[i]] != "msgs" &&
-                                 num_probes > 0)
-    }
-    sort_values(probes, num_probes)
-    reference = num_probes ? quantile(probes, num_probes, 0.5) : 0
+    set_reference()
     # Two thirds of the rounds, so that one odd placement costs no extra round
     enough = int(rounds * 2 / 3 + 0.5)
 

@@ -35,7 +35,7 @@ count_control()
     local mpi=$1 variant=$2 log=$out/logs/$1.$2.control.log
     round=1
     sized_points control "$variant"
-    count_between "$mpi" "$variant" "${points[0]}" 100 600 "$log" control \
+    count_between "$mpi" "$variant" "${points[0]}" 100 600 "$log" control_messages \
         UCXRI_STATS=y UCXRI_STATS_DEST="$log.counts.%p" || return
     if [ "$variant" = rtr ] && [ "${counted[1]}" -lt 495 ]; then
         echo "${counted[1]} of 500 messages used an RTR" >"$log"

@@ -14,23 +14,18 @@ else
     rounds=${rounds:-3} timing=(-t 0.2 -b 100) turns=1000
 fi
 raw=$out/samples.csv
-summary=$out/summary.csv
 counters=$out/counters.csv
 skips perf || suites+=(perf)
 add_mpis "${mpis[@]}"
 
 # Stock chooses eager messages in pieces for nearly all sizes here, by its own estimate of the
-# network; stock_rndv has its rendezvous from 8 KB on. Both processes are on one host, and are to
-# find each other by the network only.
+# network; stock_rndv has its rendezvous from 8 KB on.
 variant_env()
 {
     env_args=(LD_PRELOAD="$hca")
     case $1 in
     stock_rndv) env_args+=(UCX_RNDV_THRESH=8k) ;;
-    net)
-        env_args=(LD_PRELOAD="$lib $hca" UCX_RNDV_SCHEME=recv_init UCXRI_CMA=n UCXRI_RING_PEERS=0
-                  UCXRI_IB_DEVICES=softhca0)
-        ;;
+    net) env_args=("${hca_library[@]}") ;;
     esac
 }
 

@@ -18,9 +18,8 @@ info=$(find_built '*/src/ucxri_info' "build it first") || exit 1
 peer_memory=$(find_built '*/test/bin/bench/peer_memory' "make bench first") || exit 1
 skips perf && skips loss && skips memory || suites=(ud)
 
-# Both processes are on one host, and are to find each other by the network only. All messages of
-# the plane ud go by datagrams, UCP's own as well. loss_free is ud with the window of those with
-# losses.
+# All messages of the plane ud go by datagrams, UCP's own as well. loss_free is ud with the window
+# of those with losses.
 variant_env()
 {
     local tls=ud_verbs,self
@@ -32,8 +31,7 @@ variant_env()
     rc) env_args+=(UCXRI_IB_TRANSPORT=rc) ;;
     *) env_args+=(UCXRI_IB_TRANSPORT=ud) ;;
     esac
-    env_args+=(LD_PRELOAD="$lib $hca" UCX_RNDV_SCHEME=recv_init UCXRI_CMA=n UCXRI_RING_PEERS=0
-               UCXRI_IB_DEVICES=softhca0)
+    env_args+=("${hca_library[@]}")
     [[ ! $1 =~ ^(loss|whole)$ ]] || env_args+=(SOFTHCA_FAULTS="ud_drop=$loss" SOFTHCA_SEED="$round")
     [ "$1" != whole ] || env_args+=(UCXRI_UD_REPAIR=n)
 }
@@ -47,8 +45,9 @@ suite_variants()
 # add_ratio NAME SIZE BENCH VARIANT OTHER...: of each round, to the best one of the others
 add_ratio()
 {
-    awk -F, -v OFS=, -v name="$1" -v size="$2" -v bench="perf_$3" -v variant="$4" \
-        -v others="${*:5}" -f "$bench/ratio.awk" "$raw" >"$work/ratios" && cat "$work/ratios" >>"$raw"
+    awk -v name="$1" -v size="$2" -v bench="perf_$3" -v variant="$4" -v others="${*:5}" \
+        -f "$bench/stats.awk" -f "$bench/ratio.awk" "$raw" >"$work/ratios" &&
+        cat "$work/ratios" >>"$raw"
 }
 
 # memory: prints a CSV file of what peers take: as ucxri_info reckons it from structures and queues,
@@ -58,7 +57,8 @@ memory()
     local variant log
     echo "peers,variant,bytes,bytes_per_peer,how"
     env UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT=auto LD_PRELOAD="$hca" "$info" 2>/dev/null |
-        awk -f "$bench/unwrap.awk" | awk -v OFS=, -f "$bench/memory.awk" || die "ucxri_info does not tell of memory"
+        awk -f "$bench/unwrap.awk" | awk -v OFS=, -f "$bench/memory.awk" ||
+        die "ucxri_info does not tell of memory"
     for variant in copy ud rc_stock rc; do
         log=$out/logs/ud.$variant.memory.log
         variant_env "$variant"

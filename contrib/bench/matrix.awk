@@ -12,20 +12,15 @@
 # Exit code 3: there is a cell in which the library loses to stock or to ob1.
 
 BEGIN {
-    FS = ","
     num_states = split("near far", states, " ")
+    num_places = split("mpich openmpi", places, " ")
+    num_ranks = split("2 4 8 16", ranks, " ")
     num_columns = split("latency latency_used bw bibw fast_receive", columns, " ")
     num_coll = split("barrier bcast allreduce alltoall allgather", colls, " ")
 }
 
-# Samples: round,variant,where,bench,size,value,unit,core_ns
-
 FNR > 1 && $4 !~ /^(ideal|work):/ {
-    key = $3 SUBSEP $4 SUBSEP $5
-    if (!(key in unit)) {
-        keys[++num_keys] = key
-        unit[key] = $7
-    }
+    key = add_key()
     id = $2 SUBSEP key
     if ($8 + 0 <= 0) {
         dropped++
@@ -37,7 +32,8 @@ FNR > 1 && $4 !~ /^(ideal|work):/ {
     }
     kept[id]++
     state = ($8 + 0 < boundary) ? "near" : "far"
-    value[state, id, ++count[state, id]] = $6 + 0
+    id = id SUBSEP state
+    add_sample(id, count[id] + 1)
     if (!count_of[state]++ || $8 + 0 < lowest[state]) {
         lowest[state] = $8 + 0
     }
@@ -46,30 +42,9 @@ FNR > 1 && $4 !~ /^(ideal|work):/ {
     }
 }
 
-function is_rate(key)
-{
-    return unit[key] ~ /\/s$/
-}
-
-# The median of a variant in a cell; 0: no samples
-function median_of(state, variant, key,    id, i, v)
-{
-    id = variant SUBSEP key
-    for (i = 1; i <= count[state, id]; i++) {
-        v[i] = value[state, id, i]
-    }
-    sort_values(v, count[state, id])
-    return count[state, id] ? quantile(v, count[state, id], 0.5) : 0
-}
-
-# How many times slower the library is: from a ratio of times or rates
-function loss_of(ratio, key)
-{
-    return is_rate(key) ? 1 / ratio : ratio
-}
-
-# Compares the library with another variant: sets ratio[] and samples[]
-function compare(state, key, name, other, other_median, lib_median,    cell, n, m)
+# Compares the library with another variant in a cell; NAME is stock or ob1. Sets ratio[], and loss[]:
+# how many times slower the library is. Writes a line of the summary.
+function compare(state, key, name, other, other_median, lib_median,    cell, n, m, part)
 {
     if (other_median <= 0 || lib_median <= 0) {
         return
@@ -79,28 +54,27 @@ function compare(state, key, name, other, other_median, lib_median,    cell, n, 
     base_median[cell] = other_median
     value_median[cell] = lib_median
     ratio[cell] = lib_median / other_median
-    n = count[state, other, key]
-    m = count[state, "ring", key]
+    loss[cell] = is_rate(unit[key]) ? 1 / ratio[cell] : ratio[cell]
+    n = count[other, key, state]
+    m = count["ring", key, state]
     samples[cell] = (n < m) ? n : m
     total[state, name]++
-    if (loss_of(ratio[cell], key) > 1) {
+    if (loss[cell] > 1) {
         losing[state, name, ++losses[state, name]] = key
     }
+    split(key, part, SUBSEP)
+    printf "%s,%s,%s,%s,%s,%g,%g,%s,%.4f,%d,%s\n", state, part[1], part[2], part[3],
+           scheme_name[other], other_median, lib_median, unit[key], ratio[cell], samples[cell],
+           (loss[cell] > 1) ? "loses" : "ok" > summary
 }
 
-function compute(state, key,    i, median, gain, best, best_median, lib_median)
+# All cells of a benchmark in one state
+function compare_all(state, key,    best, lib_median)
 {
-    lib_median = median_of(state, "ring", key)
-    for (i = 1; i <= num_schemes; i++) {
-        median = median_of(state, schemes[i], key)
-        gain = is_rate(key) ? median - best_median : best_median - median
-        if (median > 0 && (!best_median || gain > 0)) {
-            best = schemes[i]
-            best_median = median
-        }
-    }
+    lib_median = median_of("ring" SUBSEP key SUBSEP state)
+    best = best_of(schemes, num_schemes, key SUBSEP state, unit[key])
     compare(state, key, "stock", best, best_median, lib_median)
-    compare(state, key, "ob1", "ob1", median_of(state, "ob1", key), lib_median)
+    compare(state, key, "ob1", "ob1", median_of("ob1" SUBSEP key SUBSEP state), lib_median)
 }
 
 function print_row(where, bench, size, other, a, b, what, r, n)
@@ -109,7 +83,7 @@ function print_row(where, bench, size, other, a, b, what, r, n)
 }
 
 # The cells of one kind in which the library loses, the worst one first
-function print_losing(state, name, title,    i, j, n, key, order, loss, part, cell)
+function print_losing(state, name, title,    i, j, n, cells, cell, part)
 {
     if (!total[state, name]) {
         return
@@ -117,38 +91,39 @@ function print_losing(state, name, title,    i, j, n, key, order, loss, part, ce
     n = losses[state, name] + 0
     printf "\n%s: %s in %d of %d cells\n", state, title, n, total[state, name]
     for (i = 1; i <= n; i++) {
-        key = losing[state, name, i]
-        loss[key] = loss_of(ratio[state, key, name], key)
-        for (j = i - 1; j >= 1 && loss[order[j]] < loss[key]; j--) {
-            order[j + 1] = order[j]
+        cell = state SUBSEP losing[state, name, i] SUBSEP name
+        for (j = i - 1; j >= 1 && loss[cells[j]] < loss[cell]; j--) {
+            cells[j + 1] = cells[j]
         }
-        order[j + 1] = key
+        cells[j + 1] = cell
     }
     if (n) {
         print_row("where", "bench", "size", "base", "base", "library", "unit", "ratio", "n")
     }
     for (i = 1; i <= n; i++) {
-        split(order[i], part, SUBSEP)
-        cell = state SUBSEP order[i] SUBSEP name
-        print_row(part[1], part[2], part[3], scheme_name[base[cell]], number(base_median[cell]),
-                  number(value_median[cell]), unit[order[i]], sprintf("%.3f", ratio[cell]),
-                  samples[cell])
+        cell = cells[i]
+        split(cell, part, SUBSEP)
+        print_row(part[2], part[3], part[4], scheme_name[base[cell]], number(base_median[cell]),
+                  number(value_median[cell]), unit[part[2], part[3], part[4]],
+                  sprintf("%.3f", ratio[cell]), samples[cell])
     }
 }
 
-# A cell of the matrix: the ratio to stock, the number of samples, the ratio to ob1
-function text_of(state, key,    cell, text)
+# A ratio, and a mark where the library loses
+function marked(cell)
 {
-    cell = state SUBSEP key SUBSEP "stock"
-    if (!(key in unit) || !(cell in ratio)) {
+    return sprintf("%.3f%s", ratio[cell], loss[cell] > 1 ? "*" : " ")
+}
+
+# A cell of the matrix: the ratio to stock, the number of samples, the ratio to ob1
+function text_of(state, key,    stock, ob1)
+{
+    stock = state SUBSEP key SUBSEP "stock"
+    ob1 = state SUBSEP key SUBSEP "ob1"
+    if (!(stock in ratio)) {
         return "-"
     }
-    text = sprintf("%.3f%s %d", ratio[cell], loss_of(ratio[cell], key) > 1 ? "*" : " ", samples[cell])
-    cell = state SUBSEP key SUBSEP "ob1"
-    if (cell in ratio) {
-        text = text sprintf(" %.3f%s", ratio[cell], loss_of(ratio[cell], key) > 1 ? "*" : " ")
-    }
-    return text
+    return marked(stock) " " samples[stock] ((ob1 in ratio) ? " " marked(ob1) : "")
 }
 
 # Sizes as rows and benchmarks as columns: those whose name is PREFIX COLUMN SUFFIX
@@ -189,26 +164,12 @@ function print_table(state, where, title, names, num_names, prefix, suffix,
     }
 }
 
-# All cells of one state
-function print_matrix(state,    i, j, part, places, n, ranks, m, place_seen, rank_seen, head)
+# All cells of one state: in tables, and those that are in none
+function print_matrix(state,    i, j, part, head)
 {
-    for (i = 1; i <= num_keys; i++) {
-        split(keys[i], part, SUBSEP)
-        if (!(part[1] in place_seen)) {
-            place_seen[part[1]] = 1
-            places[++n] = part[1]
-        }
-        if (part[2] ~ /^coll_.*:/) {
-            sub(/.*:/, "", part[2])
-            if (!(part[2] in rank_seen)) {
-                rank_seen[part[2]] = 1
-                ranks[++m] = part[2]
-            }
-        }
-    }
-    for (i = 1; i <= n; i++) {
+    for (i = 1; i <= num_places; i++) {
         print_table(state, places[i], "two ranks", columns, num_columns, "mpi_", "")
-        for (j = 1; j <= m; j++) {
+        for (j = 1; j <= num_ranks; j++) {
             print_table(state, places[i], "collectives of " ranks[j] " ranks", colls, num_coll,
                         "coll_", ":" ranks[j])
         }
@@ -221,17 +182,6 @@ function print_matrix(state,    i, j, part, places, n, ranks, m, place_seen, ran
             }
             printf "%-8s %-24s %8s  %s\n", part[1], part[2], part[3], text_of(state, keys[i])
         }
-    }
-}
-
-function write_summary(state, key, name,    part, cell)
-{
-    cell = state SUBSEP key SUBSEP name
-    split(key, part, SUBSEP)
-    if (cell in ratio) {
-        printf "%s,%s,%s,%s,%s,%g,%g,%s,%.4f,%d,%s\n", state, part[1], part[2], part[3],
-               scheme_name[base[cell]], base_median[cell], value_median[cell], unit[key], ratio[cell],
-               samples[cell], (loss_of(ratio[cell], key) > 1) ? "loses" : "ok" > summary
     }
 }
 
@@ -260,9 +210,7 @@ END {
         printf "%s (%s %d ns): %d samples, of %.0f to %.0f ns\n", state, bound, boundary,
                count_of[state], lowest[state], highest[state]
         for (k = 1; k <= num_keys; k++) {
-            compute(state, keys[k])
-            write_summary(state, keys[k], "stock")
-            write_summary(state, keys[k], "ob1")
+            compare_all(state, keys[k])
         }
     }
     printf "dropped: %d samples whose state changed\n", dropped

@@ -1,31 +1,24 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034,SC2154  # variables are shared
 #
-# The options of the measuring scripts, and what they need to run: two cores, the library, programs
-# and MPIs. It is a part of run.sh.
+# The options that all measuring scripts have:
+#   --build-dir DIR  where the library was built; the programs that measure are built
+#                    there, too (build, below the source)
+#   --lib PATH       the library (found below the build directory), or "stock" to
+#                    run stock in its place, which shows the noise (not figures.sh)
+#   --out DIR        where the results go (named as the script, below the build directory)
+#   --cpus A,B       the two cores (the first two that this shell may use)
+#   -h, --help       this help
+# Exit code: 0 when everything ran, 1 when something failed.
 
-die()
-{
-    echo "${0##*/}: $*" >&2
-    exit 1
-}
+# What else such a script needs to run: two cores, the library, programs and MPIs. This file is a
+# part of run.sh.
 
-# misuse TEXT: ends the script for options that are wrong
-misuse()
-{
-    echo "${0##*/}: $*; see --help" >&2
-    exit 2
-}
-
-# usage: the script's head comment
-usage()
-{
-    sed -n '4,/^$/s/^# \{0,1\}//p' "$0"
-}
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 # The options, where none is given
 mpis=()
-skip=" "
+skip=()
 rounds=
 sizes=
 rows=
@@ -37,76 +30,29 @@ strict=no
 quick=no
 add=no
 
-# option_value OPTION VALUE SKIPPABLE
-option_value()
+# read_options SKIPPABLE ARGUMENT...: those of a script that measures; SKIPPABLE are the values of
+# --skip. Those of --mpi are in mpis then, and that of --only in set.
+read_options()
 {
-    case $1 in
-    --mpi)
-        case $2 in
-        mpich | openmpi | none) mpis+=("$2") ;;
-        all) mpis+=(mpich openmpi) ;;
-        *) misuse "--mpi $2: expected mpich, openmpi, all or none" ;;
-        esac
-        ;;
-    --only)
-        [[ $2 =~ ^(rc|ud)$ ]] || misuse "--only $2: expected rc or ud"
-        set=$2
-        ;;
-    --skip)
-        [[ " $3 " == *" $2 "* ]] || misuse "--skip $2: expected ${3// / or }"
-        skip+="$2 "
-        ;;
-    --rounds)
-        [[ $2 =~ ^[1-9][0-9]{0,3}$ ]] || misuse "--rounds $2: expected a number"
-        rounds=$2
-        ;;
-    --sizes)
-        [[ $2 =~ ^[0-9]+(,[0-9]+)*$ ]] || misuse "--sizes $2: expected numbers"
-        sizes=$2
-        ;;
-    --rows)
-        [[ $2 =~ ^(latency|used|bw|bibw|rate|fast|progress|coll|,)+$ ]] ||
-            misuse "--rows $2: expected some of latency,used,bw,bibw,rate,fast,progress,coll"
-        rows=$2
-        ;;
-    --build-dir) build_dir=$2 ;;
-    --lib) lib=$2 ;;
-    --out) out=$2 ;;
-    --cpus)
-        [[ $2 =~ ^[0-9]+,[0-9]+$ ]] || misuse "--cpus $2: expected A,B"
-        cpus=$2
-        ;;
-    esac
-}
-
-# parse_options KNOWN SKIPPABLE OPTION...: KNOWN are the options of this script beside those that
-# all have, SKIPPABLE the values of --skip
-parse_options()
-{
-    local skippable=$2
-    local known=" --quick --rounds --build-dir --lib --out --cpus --strict -h --help $1 "
-    shift 2
-    while [ $# -gt 0 ]; do
-        [[ $known == *" $1 "* ]] || misuse "unknown option '$1'"
-        case $1 in
-        --quick) quick=yes ;;
-        --add) add=yes ;;
-        --strict) strict=yes ;;
-        -h | --help) usage; exit 0 ;;
-        *)
-            [ $# -ge 2 ] || misuse "$1 needs a value"
-            option_value "$1" "$2" "$skippable"
-            shift
-            ;;
-        esac
-        shift
-    done
+    local mpi=() only=rc
+    help_files+=("$bench/options.sh")
+    expect --mpi 'mpich|openmpi|all|none' "mpich, openmpi, all or none"
+    expect --only 'rc|ud' "rc or ud"
+    expect --skip "${1// /|}" "${1// / or }"
+    expect --rounds '[1-9][0-9]{0,3}' "a number"
+    expect --sizes '[0-9]+(,[0-9]+)*' "numbers"
+    expect --rows '(latency|used|bw|bibw|rate|fast|progress|coll|,)+' \
+        "some of latency,used,bw,bibw,rate,fast,progress,coll"
+    expect --cpus '[0-9]+,[0-9]+' "A,B"
+    parse_options "${@:2}"
+    mpis=("${mpi[@]}")
+    set=${set:-$only}
 }
 
 # skips NAME: whether --skip NAME was given
 skips()
 {
-    [[ $skip == *" $1 "* ]]
+    [[ " ${skip[*]} " == *" $1 "* ]]
 }
 
 # choose_cpus: the two cores, cpu0 and cpu1: those of --cpus, or the first two that this shell may
@@ -137,7 +83,7 @@ find_built()
     echo "$found"
 }
 
-# prepare FOLDER: the cores, the library and the directory of the results, FOLDER by default
+# prepare: the cores, the library, and where the results go
 prepare()
 {
     command -v taskset >/dev/null || die "taskset is missing (package util-linux)"
@@ -152,35 +98,41 @@ prepare()
     fi
     mkdir -p "$build_dir/bench" || exit 1
     build_dir=$(cd "$build_dir" && pwd)
-    out=${out:-$build_dir/$1}
+    out=${out:-$build_dir/$(basename "$0" .sh)}
     mkdir -p "$out/logs" || exit 1
     out=$(cd "$out" && pwd)
     rm -f "$out"/logs/*.log
+    raw=$out/raw.csv
+    summary=$out/summary.csv
 }
 
-# prepare_hca: what measures over the software HCA: the programs, a fabric of its own, and a
-# temporary directory work
+# prepare_host: what measures within a host: the core probe, and the transports of shared memory.
+# The settings that the variants have are theirs only.
+prepare_host()
+{
+    prepare
+    build "$build_dir/bench/core_ping" "${CC:-cc}" core_ping.c
+    unset LD_PRELOAD UCX_RNDV_SCHEME MPI_UCX_RNDV_SCHEME
+    export UCX_TLS=${UCX_TLS:-posix,sysv,cma,self}
+}
+
+# prepare_hca: what measures over the software HCA: the programs, a fabric of its own, a temporary
+# directory work, and hca_library, the library's settings there. Both processes are on one host, and
+# are to find each other by the network only.
 prepare_hca()
 {
+    prepare
+    core_probe=no
     [ "$lib" != stock ] || die "--lib stock is for contrib/compare.sh"
     perf=$(find_built '*/src/ucxri_perf' "build it first") || exit 1
     hca=$(find_built '*/test/bin/libsofthca.so' "make check-build first") || exit 1
+    hca_library=(LD_PRELOAD="$lib $hca" UCX_RNDV_SCHEME=recv_init UCXRI_CMA=n UCXRI_RING_PEERS=0
+                 UCXRI_IB_DEVICES=softhca0)
     work=$(mktemp -d) || exit 1
     forget_settings
     export SOFTHCA_FABRIC=figures$$ UCX_NET_DEVICES=softhca0:1
     trap 'rm -rf "$work"; rm -f "/dev/shm/softhca.$SOFTHCA_FABRIC".*' EXIT
     trap 'exit 130' INT TERM
-}
-
-# forget_settings: only the settings of the variants may differ between them
-forget_settings()
-{
-    local var
-    for var in $(compgen -e); do
-        case $var in
-        UCX_* | UCXRI_* | MPI_UCX_* | SOFTHCA_* | LD_PRELOAD) unset "$var" ;;
-        esac
-    done
 }
 
 # build PROGRAM COMPILER SOURCE [LIBRARIES]: unless it is newer than its source and headers, some of
@@ -212,14 +164,15 @@ mpi_command()
     return 1
 }
 
-# add_mpis NAME..., or all: builds the MPI programs for those that are installed, adds these to suites and
-# found_mpis, and sets mpiexec_of. The names of Debian's commands come before the plain ones.
+# add_mpis NAME..., none: all: builds the MPI programs for those that are installed, adds these to
+# suites and found_mpis, and sets mpiexec_of. The names of Debian's commands come before the plain
+# ones.
 found_mpis=()
 declare -A mpiexec_of=()
 add_mpis()
 {
     local mpi mpicc mpiexec program
-    [ $# -gt 0 ] || set -- mpich openmpi
+    [[ $# -gt 0 && " $* " != *" all "* ]] || set -- mpich openmpi
     for mpi in "$@"; do
         [ "$mpi" != none ] && [ -z "${mpiexec_of[$mpi]:-}" ] || continue
         case $mpi in

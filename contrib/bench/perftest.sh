@@ -81,7 +81,7 @@ run_perftest_point()
             note_failure perftest "$variant" "$test $size B" "$log"
             return 1
         fi
-        awk -F, "${args[@]}" -v before="$before" -v after="$(core_ping)" -f "$bench/stats.awk" \
+        awk "${args[@]}" -v before="$before" -v after="$(core_ping)" -f "$bench/stats.awk" \
             -f "$bench/perftest_result.awk" "$log" >"$log.result" && break
     done
     if ! add_samples perftest "$variant" "$log.result"; then

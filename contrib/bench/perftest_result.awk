@@ -22,7 +22,7 @@ END {
     }
     sort_values(sorted, n)
     x = (test == "tag_lat" && size < 65536) ? sum / n : quantile(sorted, n, 0.5)
-    same = before <= after * 1.3 && after <= before * 1.3
+    same = same_place(before, after)
     print "RESULT", test, size, test == "tag_bw" ? x * 1e-6 : x, test == "tag_bw" ? "Mmsg/s" : "us",
           same ? (before + after) / 2 : 0
     exit !same

@@ -2,25 +2,29 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # variables are shared
 #
 # What runs the points of points.tsv and judges them, for contrib/compare.sh, contrib/matrix.sh and
-# contrib/figures.sh. A script that sources this has set root, and sets
+# contrib/figures.sh. A script that sources this sets
 #
 #   set              its lines of points.tsv
 #   suites           what it measures; a suite is a program, or an MPI with its programs
 #   timing           options for how long the programs measure
-#   raw, summary     the file of the samples, and that of their medians
+#   raw, summary     the files of the samples and of their medians, where they are not raw.csv and
+#                    summary.csv
+#   analysis         the program that analyses them, where it is not analyse.awk: matrix, which
+#                    needs boundary
 #   budgets          the file of the budgets
 #   suite_variants SUITE    prints the variants of a suite
 #   variant_env VARIANT     sets env_args, the environment of a variant as arguments of env, unless
 #                           it is that within a host
 
+. "$(dirname "${BASH_SOURCE[0]}")/options.sh"
+
 bench=$root/contrib/bench
 test_bench=$root/test/bench
 suites=()
+analysis=analyse
 core_probe=yes # the samples depend on how far the two cores are apart
 launch_limit=120
-lacking=() # while rounds are repeated: the suites that need it
-
-. "$bench/options.sh"
+lacking=() # while rounds are repeated: the suites that need it, or their samples
 
 # Stock with each of its schemes, Open MPI without UCX (ob1), the library as it is (ring), without
 # rings (am) and with an RTR for each receive (rtr)
@@ -39,17 +43,18 @@ variant_env()
     esac
 }
 
-# within_host: the transports of shared memory, and settings of the variants only
-within_host()
-{
-    unset LD_PRELOAD UCX_RNDV_SCHEME MPI_UCX_RNDV_SCHEME
-    export UCX_TLS=${UCX_TLS:-posix,sysv,cma,self}
-}
-
-# wants PROGRAM VARIANT BENCHMARK SIZE: whether a script measures it; one may have its own choice
+# wants PROGRAM VARIANT BENCHMARK SIZE: whether it is to be measured, by --sizes and --rows. While
+# rounds are repeated, matrix.awk names each sample that lacks, with the benchmark's name of a RESULT
+# line, but analyse.awk the suite only.
 wants()
 {
-    [ -z "$sizes" ] || [[ $4 == all || ,$sizes, == *,$4,* ]]
+    local ranks="" all
+    [ -z "$sizes" ] || [[ $4 == all || ,$sizes, == *,$4,* ]] || return
+    [[ -z $rows || $3 =~ ^($rows)$ ]] || return
+    [[ ${lacking[0]-} == *" "* ]] || return 0
+    [[ $1 != *:* ]] || ranks=:${1#*:}
+    printf -v all '%s;' "${lacking[@]}"
+    [[ ";$all" == *";$suite $2 "?(mpi_|coll_)"$3$ranks $4;"* ]]
 }
 
 # sized_points PROGRAM VARIANT: sets points, BENCHMARK=SIZES each, of the sizes that are asked for
@@ -58,7 +63,7 @@ sized_points()
     local program=$1 variant=$2 of programs variants names name short long size list
     points=()
     while IFS=$'\t' read -r of programs variants names short long; do
-        [[ $of == "$set" && ,$programs, == *,$program,* && ,$variants, =~ ,(all|$variant), ]] ||
+        [[ ,$of, == *,$set,* && ,$programs, == *,$program,* && ,$variants, =~ ,(all|$variant), ]] ||
             continue
         [ $quick = no ] || long=$short
         IFS=, read -ra names <<<"$names"
@@ -172,15 +177,21 @@ launch()
     timeout --foreground "$launch_limit" "${mpiexec_of[$mpi]}" "${args[@]}" </dev/null
 }
 
-# run_ucxri_perf BENCHMARK SIZES: prints its results as RESULT lines. A configuration of progress is
-# written as mpi_perf has it.
+# run_ucxri_perf BENCHMARK SIZES: prints its results as RESULT lines without core probes. A
+# configuration of progress is written as mpi_perf has it.
 run_ucxri_perf()
 {
     local csv=$work/perf.csv
     # shellcheck disable=SC2086  # options are words
     timeout --foreground 280 env "${env_args[@]}" "$perf" ${1/:/ --config } --sizes "$2" \
         --csv "$csv" --cpus "$cpu0,$cpu1" "${timing[@]}" &&
-        awk -F, -f "$bench/perf_results.awk" "$csv"
+        awk -F, '
+            FNR > 1 && $1 != "progress" { print "RESULT", "perf_" $1, $3, $5, $8, 0 }
+            FNR > 1 && $1 == "progress" {
+                print "RESULT", "progress:" $4, $3, $5, $8, 0
+                print "RESULT", "ideal:" $4, $3, $13, $8, 0
+                print "RESULT", "work:" $4, $3, $12, $8, 0
+            }' "$csv"
 }
 
 # run_suite SUITE VARIANT: all its points. A program that failed is the last one.
@@ -236,20 +247,11 @@ run_round()
     done
 }
 
-# count_steps SUITE...: prints how many a round of them has
-count_steps()
-{
-    local suite
-    for suite in "$@"; do
-        suite_variants "$suite"
-    done | wc -w
-}
-
 # run_rounds: all suites. With --add the samples that are there stay, without what was computed from
 # them.
 run_rounds()
 {
-    local first_round=1
+    local first_round=1 suite
     [ ${#suites[@]} -gt 0 ] || die "nothing left to measure"
     if [ $add = yes ] && [ -s "$raw" ]; then
         sed -i '/,share,/d' "$raw"
@@ -260,7 +262,7 @@ run_rounds()
     last_sure=$((first_round + rounds - 1))
     last_suite=
     step=0
-    steps=$((rounds * $(count_steps "${suites[@]}")))
+    steps=$((rounds * $(for suite in "${suites[@]}"; do suite_variants "$suite"; done | wc -w)))
     start_time=$SECONDS
     busy=$(cores_busy)
     for ((round = first_round; round <= last_sure; round++)); do
@@ -269,11 +271,11 @@ run_rounds()
     end_progress
 }
 
-# analyse OPTIONS...: of analyse.awk
+# analyse OPTION...: of awk, as the analysis has them
 analyse()
 {
-    awk -v rounds="$rounds" -v summary="$summary" "$@" \
-        -f "$bench/stats.awk" -f "$bench/analyse.awk" "$budgets" "$raw"
+    awk -v rounds="$rounds" -v boundary="${boundary-}" -v summary="$summary" "$@" \
+        -f "$bench/stats.awk" -f "$bench/$analysis.awk" ${budgets:+"$budgets"} "$raw"
 }
 
 # repeat_moved: more rounds, up to as many again, of the suites whose samples were taken in different
@@ -359,14 +361,15 @@ finish()
 }
 
 # chart FILE TITLE WHERE BENCH VARIANT=LABEL...: a chart of the samples whose benchmark matches
-# BENCH; what has no samples is left out. Of several variants, with + between them, the best one counts.
+# BENCH; what has no samples is left out. Of several variants, with + between them, the best one
+# counts.
 chart()
 {
     local file=$1 title=$2 where=$3 pattern=$4 files=() part csv
     shift 4
     for part in "$@"; do
         csv=$work/${part%%=*}.csv
-        awk -F, -v where="$where" -v variant="${part%%=*}" -v pattern="$pattern" -v OFS=, \
+        awk -v where="$where" -v variant="${part%%=*}" -v pattern="$pattern" \
             -f "$bench/stats.awk" -f "$bench/series.awk" "$raw" >"$csv"
         [ "$(wc -l <"$csv")" -lt 2 ] || files+=("${part#*=}=$csv")
     done

@@ -70,7 +70,18 @@ __attribute__((format(printf, 2, 3))) static void check_remedy(check_t *check,
 
 int check_can_preload(const check_t *check)
 {
-    return (check->fault == CHECK_NO_FAULT) || (check->fault > CHECK_NO_PROGRAM);
+    switch (check->fault) {
+    case CHECK_NO_LIBRARY:
+    case CHECK_BAD_PATH:
+    case CHECK_NOT_A_LIBRARY:
+    case CHECK_ARCHITECTURE:
+    case CHECK_STATIC:
+    case CHECK_SETUID:
+    case CHECK_NO_PROGRAM:
+        return 0;
+    default:
+        return 1;
+    }
 }
 
 /* Whether an entry of LD_PRELOAD is a file of this name, in any folder. */

@@ -436,7 +436,7 @@ static int parse(int argc, char **argv, info_options_t *options)
     memset(options, 0, sizeof(*options));
     opterr = 0;
     for (; (c = getopt_long(argc, argv, ":vcfsrah", names, NULL)) != -1; at = optind) {
-        if ((c < INFO_CHECK) && (strchr("vcfs", c) != NULL)) {
+        if ((c == 'v') || (c == 'c') || (c == 'f') || (c == 's')) {
             options->prints[options->num_prints] = c;
             options->num_prints += (options->num_prints < sizeof(options->prints) - 1);
         } else if (c == 'a') {

@@ -469,7 +469,9 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
     opterr = 0;
     for (; (c = getopt_long(argc, argv, ":s:t:b:w:c:vVh", long_options, NULL)) != -1;
          at = optind) {
-        num_measuring += (c < OPTION_CSV) || (c == OPTION_TIMEOUT) ||
+        num_measuring += (c == 's') || (c == 't') || (c == 'b') || (c == 'w') ||
+                         (c == 'c') || (c == OPTION_CONFIG) || (c == OPTION_UNIT) ||
+                         (c == OPTION_TARGET_COMPUTES) || (c == OPTION_TIMEOUT) ||
                          (c == OPTION_RESULTS);
         switch (c) {
         case 's':

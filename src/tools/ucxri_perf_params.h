@@ -66,7 +66,17 @@ int perf_params_valid(const perf_params_t *params);
 /** @return whether the benchmark is one of one-sided operations */
 static inline int perf_params_is_one_sided(const perf_params_t *params)
 {
-    return params->bench >= PERF_PUT;
+    switch (params->bench) {
+    case PERF_PUT:
+    case PERF_GET:
+    case PERF_ATOMIC:
+    case PERF_PUT_RATE:
+    case PERF_PUT_BANDWIDTH:
+    case PERF_GET_BANDWIDTH:
+        return 1;
+    default:
+        return 0;
+    }
 }
 
 /** @return the distance of the messages of a window in memory: whole cache lines */

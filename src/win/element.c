@@ -50,6 +50,39 @@ static op_kind_t op_kind(MPI_Op op)
                                                                        OP_NONE;
 }
 
+/* @return Whether an operation is done here, on elements that are. It may be any number. */
+static int op_is_done_here(op_kind_t op)
+{
+    switch (op) {
+    case OP_REPLACE:
+    case OP_NO_OP:
+    case OP_SUM:
+    case OP_PROD:
+    case OP_MIN:
+    case OP_MAX:
+    case OP_BAND:
+    case OP_BOR:
+    case OP_BXOR:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+#define ELEMENT_HERE(_name, _type) case RI_ELEMENT_##_name:
+
+/* @return Whether elements of this kind are combined here. */
+static int element_is_done_here(ri_element_kind_t kind)
+{
+    switch (kind) {
+    case RI_ELEMENT_BYTE:
+        RI_ELEMENT_NUMBERS(ELEMENT_HERE)
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 /* A predefined type. The size of integers and reals is left open by C and Fortran: the kind of eight
  * bytes stands for all of them. */
 typedef struct element_type {
@@ -328,7 +361,8 @@ static int element_loop(ri_element_kind_t element, op_kind_t op, const void *fro
     default:
         break;
     }
-    return is_done || ((element >= RI_ELEMENT_BYTE) && element_bits(op, from, to, bytes));
+    return is_done ||
+           (element_is_done_here(element) && element_bits(op, from, to, bytes));
 }
 
 int ri_element_apply(const ri_element_t *element, MPI_Op op, const void *from, void *to,
@@ -363,7 +397,7 @@ unsigned ri_element_code(const ri_element_t *element, MPI_Op op)
 
     if ((which == OP_REPLACE) || (which == OP_NO_OP)) {
         kind = RI_ELEMENT_BYTE; /* whatever it is */
-    } else if ((kind < RI_ELEMENT_BYTE) || (which >= OP_LOGICAL)) {
+    } else if (!element_is_done_here(kind) || !op_is_done_here(which)) {
         return 0;
     }
     return ((unsigned)which << CODE_ELEMENT_BITS) | (unsigned)kind;
@@ -402,8 +436,7 @@ int ri_element_code_fits(unsigned code, size_t bytes)
 {
     size_t size = code_size(code);
 
-    return (size > 0) && (bytes % size == 0) && (code_op(code) > OP_NONE) &&
-           (code_op(code) < OP_LOGICAL);
+    return (size > 0) && (bytes % size == 0) && op_is_done_here(code_op(code));
 }
 
 int ri_element_code_replaces(unsigned code)

@@ -12,7 +12,6 @@
 #include "epoch.h"
 #include "make_net.h"
 #include "make_remote.h"
-#include "make_told.h"
 #include "remote.h"
 #include "present.h"
 #include "real.h"

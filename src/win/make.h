@@ -8,17 +8,7 @@
 #ifndef RI_WIN_MAKE_H
 #define RI_WIN_MAKE_H
 
-#include "window.h"
-
-/* What a program asks for. */
-typedef struct ri_make_args {
-    int flavor; /* MPI_WIN_FLAVOR_... */
-    void *base; /* of MPI_Win_create(); else NULL */
-    MPI_Aint size;
-    MPI_Aint disp_unit;
-    MPI_Info info;
-    MPI_Comm comm;
-} ri_make_args_t;
+#include "make_told.h"
 
 /**
  * Make a window. Collective.

@@ -9,9 +9,6 @@
 
 #include "window.h"
 
-/* The most ranks of such a window: a mailbox has a slot for each other process. */
-#define RI_MAKE_REMOTE_RANKS RI_MAILBOX_SLOTS
-
 /** @return What libucxri.so can do for such a window, with memory of this rank at @a base; NULL:
  * others cannot reach that. */
 const ri_window_ops_t *ri_make_remote_ops(const void *base, MPI_Aint size);

@@ -6,7 +6,6 @@
  * from the records of all.
  */
 #include "make_told.h"
-#include "make_remote.h"
 #include "../ucs/log.h"
 
 #include <limits.h>
@@ -14,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* The ranks of a host that reach memory of the program: a mailbox has a slot for each other process. */
+#define TOLD_REMOTE_RANKS RI_MAILBOX_SLOTS
 
 /* Changed with the form of what is told and of what is shared. */
 #define TOLD_VERSION 3
@@ -124,7 +126,7 @@ static int told_is_crowded(const ri_make_told_t *told, int ranks)
     for (i = 0; i < ranks; ++i) {
         if (((i == 0) || !ri_make_told_share_host(told, i, i - 1)) &&
             (ri_make_told_first(told, i) == i) &&
-            (ri_make_told_neighbours(told, i, ranks) > RI_MAKE_REMOTE_RANKS)) {
+            (ri_make_told_neighbours(told, i, ranks) > TOLD_REMOTE_RANKS)) {
             return 1;
         }
     }

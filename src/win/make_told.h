@@ -8,12 +8,22 @@
 #ifndef RI_WIN_MAKE_TOLD_H
 #define RI_WIN_MAKE_TOLD_H
 
-#include "make.h"
+#include "window.h"
 
 /* The memory of all ranks: what any machine can map, and a sum of which with pages does not overflow. */
 #define RI_MAKE_TOLD_SIZE_MAX (INT64_C(1) << 56)
 
 #define RI_MAKE_TOLD_UNREACHABLE "the ranks cannot reach each other's own memory"
+
+/* What a program asks for. */
+typedef struct ri_make_args {
+    int flavor; /* MPI_WIN_FLAVOR_... */
+    void *base; /* of MPI_Win_create(); else NULL */
+    MPI_Aint size;
+    MPI_Aint disp_unit;
+    MPI_Info info;
+    MPI_Comm comm;
+} ri_make_args_t;
 
 /* What a rank tells all others. */
 typedef struct ri_make_told {

@@ -81,7 +81,7 @@ struct mutation_name_t {
     const char *name;
     const char *config; /* the smallest configurations that show it: by messages, ... */
     const char *grants; /* ... with grants; NULL: there is no such rule */
-    const char *ud;     /* ... with datagrams; likewise */
+    const char *ud;     /* ... with datagrams; NULL: there is no such rule */
     const char *what;
 };
 extern const mutation_name_t mutation_names[MUT_LAST];
@@ -105,7 +105,7 @@ struct config_t {
     bool whims             = false; /* the receiver may withdraw an RTR for no reason */
     bool unordered         = false; /* control messages may overtake each other */
     bool write_fails       = false; /* a write, or a copy of a part, may fail */
-    bool withdraws         = false; /* a sender may take its slots back */
+    bool slots_withdrawn   = false; /* a sender may withdraw its slots */
     bool dies              = false; /* sender 0 may vanish at any time */
     bool fails             = false; /* its conn may fail */
     bool breaks            = false; /* the receiver may end its stream */

@@ -136,7 +136,7 @@ const std::vector<named_config_t> named_configs = {
          true,
          [](config_t &c) {
              grants(c), one_tag(c), canceling(c, 1), c.messages = c.recvs = 2;
-             c.lengths = "14", c.write_fails = c.withdraws = true;
+             c.lengths = "14", c.write_fails = c.slots_withdrawn = true;
          }},
         {"grants-ends", "the sender dies, its conn fails, or its stream ends; a cancel",
          true,
@@ -239,7 +239,7 @@ const std::vector<named_config_t> named_configs = {
         {"grants-slots-3", "grants-slots, with three receives", false,
          [](config_t &c) {
              grants(c), one_tag(c), canceling(c, 1), c.messages = 2;
-             c.lengths = "14", c.write_fails = c.withdraws = true;
+             c.lengths = "14", c.write_fails = c.slots_withdrawn = true;
          }},
         {"grants-ends-3", "grants-ends, with three receives and two lengths", false,
          [](config_t &c) {

@@ -194,7 +194,7 @@ void model_t::cancel_again()
             !is(MUT_FORGET_CANCEL)) {
             recv.refused = false;
             tell(", cancels %s", recv_name(doing.index).c_str());
-            start_taking(doing.index++, -1, 0, true);
+            start_withdrawing(doing.index++, -1, 0, true);
             return;
         }
     }
@@ -245,10 +245,10 @@ void model_t::end_actions(const state_t &state,
                           const std::function<void(action_t)> &add) const
 {
     const link_t &link = state.link[0];
-    bool receiver      = (state.taking.recv == 0) && (state.doing.deed == DEED_NONE);
+    bool receiver      = (state.withdrawing.recv == 0) && (state.doing.deed == DEED_NONE);
     bool writes        = (link.call != 0);
 
-    if ((state.taking.recv == 0) && may_go_on(state)) {
+    if ((state.withdrawing.recv == 0) && may_go_on(state)) {
         add({ACT_GO_ON, 0, 0, 0});
     }
     if (receiver && !(link.ended & END_BROKEN) && (m_config.breaks || link.ended)) {

@@ -4,7 +4,7 @@
  * Goes through all states of the model that can be reached within the bounds of a
  * configuration, breadth first, so that the first violation has a shortest trace. Visited
  * states are kept as 64-bit hashes with the hash of the state before; a trace is made by
- * following these back and taking the same steps again.
+ * following these back and withdrawing the same steps again.
  */
 #include "rndv_walk.h"
 
@@ -277,7 +277,8 @@ static void usage()
            "cancels,\n"
            "                   window, rtrs, refuse_any, in_stream_fin, list, "
            "slow_reads,\n"
-           "                   words, whims, unordered, write_fails, withdraws, dies, "
+           "                   words, whims, unordered, write_fails, slots_withdrawn, "
+           "dies, "
            "fails, breaks, ways,\n"
            "                   lengths, capacities, tags, recv_tags, sources\n"
            "\n"
@@ -338,7 +339,7 @@ static bool set_value(config_t &config, const std::string &text)
                  {"whims", &config.whims},
                  {"unordered", &config.unordered},
                  {"write_fails", &config.write_fails},
-                 {"withdraws", &config.withdraws},
+                 {"slots_withdrawn", &config.slots_withdrawn},
                  {"dies", &config.dies},
                  {"fails", &config.fails},
                  {"breaks", &config.breaks},

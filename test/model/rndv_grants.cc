@@ -206,7 +206,7 @@ void model_t::match_granted(int sender, int index, int from, bool again)
             continue;
         }
         if (is_contested(i, sender) && !is(MUT_STEAL_AT_ONCE)) {
-            start_taking(i, sender, index, again);
+            start_withdrawing(i, sender, index, again);
             return;
         }
         unqueue(recv);
@@ -238,28 +238,28 @@ void model_t::give_matched(int recv, int sender, int index, bool again)
  */
 
 /* The receive shall go to message @a index of @a sender, or, if that is -1, be cancelled. */
-void model_t::start_taking(int recv, int sender, int index, bool again)
+void model_t::start_withdrawing(int recv, int sender, int index, bool again)
 {
-    m_state->taking = {uint8_t(recv + 1), uint8_t(recv), uint8_t(sender + 1),
-                       uint8_t(index), again};
+    m_state->withdrawing = {uint8_t(recv + 1), uint8_t(recv), uint8_t(sender + 1),
+                            uint8_t(index), again};
     if (sender >= 0) {
         tell(" it fits %s", recv_name(recv).c_str());
     }
     if ((sender < 0) && is(MUT_CANCEL_AT_ONCE)) {
         m_state->recv[recv].rtr  = RTR_NONE;
         m_state->recv[recv].word = 0;
-        end_taking(false);
+        end_withdrawing(false);
     } else {
-        take_next();
+        withdraw_next();
     }
 }
 
 /* @return the next receive whose RTR counts the one that shall leave the queue, or -1. */
-int model_t::next_to_take(const state_t &state) const
+int model_t::next_to_withdraw(const state_t &state) const
 {
-    int leaving = state.taking.recv - 1;
+    int leaving = state.withdrawing.recv - 1;
 
-    for (int i = state.taking.at; i < state.posted; ++i) {
+    for (int i = state.withdrawing.at; i < state.posted; ++i) {
         if (state.recv[i].queued && (state.recv[i].word != 0) &&
             same_class(state.recv[i], state.recv[leaving]) &&
             ((i == leaving) || !is(MUT_CANCEL_OWN_ONLY))) {
@@ -270,46 +270,47 @@ int model_t::next_to_take(const state_t &state) const
 }
 
 /* One compare-and-swap, and what follows if it decides. */
-void model_t::take_next()
+void model_t::withdraw_next()
 {
-    int recv = next_to_take(*m_state);
+    int recv = next_to_withdraw(*m_state);
 
     if ((recv >= 0) && !withdraw_grant(recv) &&
-        (!is(MUT_IGNORE_USED) || (recv == m_state->taking.recv - 1))) {
-        end_taking(true);
+        (!is(MUT_IGNORE_USED) || (recv == m_state->withdrawing.recv - 1))) {
+        end_withdrawing(true);
         return;
     }
-    m_state->taking.at = recv + 1;
-    if ((recv < 0) || (next_to_take(*m_state) < 0)) {
-        end_taking(false);
+    m_state->withdrawing.at = recv + 1;
+    if ((recv < 0) || (next_to_withdraw(*m_state) < 0)) {
+        end_withdrawing(false);
     }
 }
 
 /* @a promised: a message for the receive, or for one behind it, has been sent, and so has
  * its own. */
-void model_t::end_taking(bool promised)
+void model_t::end_withdrawing(bool promised)
 {
-    taking_t taking = m_state->taking;
-    int index       = taking.recv - 1;
-    recv_t &recv    = m_state->recv[index];
+    withdrawing_t withdrawing = m_state->withdrawing;
+    int index                 = withdrawing.recv - 1;
+    recv_t &recv              = m_state->recv[index];
 
-    m_state->taking = {};
+    m_state->withdrawing = {};
     if (promised) {
         tell(": the message of %s is on its way", recv_name(index).c_str());
         check_promised(index);
-        if (taking.sender != 0) {
-            match_granted(taking.sender - 1, taking.index, index + 1, taking.again);
+        if (withdrawing.sender != 0) {
+            match_granted(withdrawing.sender - 1, withdrawing.index, index + 1,
+                          withdrawing.again);
         } else {
             recv.refused = m_config.dies || m_config.fails || m_config.breaks;
         }
         return;
     }
     unqueue(recv);
-    if (taking.sender == 0) {
+    if (withdrawing.sender == 0) {
         hand_back(index, RECV_CANCELED);
         return;
     }
-    give_matched(index, taking.sender - 1, taking.index, taking.again);
+    give_matched(index, withdrawing.sender - 1, withdrawing.index, withdrawing.again);
 }
 
 std::string model_t::check_rest_grants(const state_t &state) const

@@ -239,7 +239,7 @@ struct link_t {
 };
 
 /* The receiver withdraws, one by one, the RTRs on which a receive depends */
-struct taking_t {
+struct withdrawing_t {
     uint8_t recv;   /* the receive, plus 1; 0: it does not */
     uint8_t at;     /* the next one whose RTR is withdrawn */
     uint8_t sender; /* whose message shall have it, plus 1; 0: it is cancelled */
@@ -270,38 +270,38 @@ struct doing_t {
 struct state_t {
     uint8_t posted;
     uint8_t cancels;
-    taking_t taking;
+    withdrawing_t withdrawing;
     doing_t doing;
     recv_t recv[MAX_RECVS];
     link_t link[MAX_SENDERS];
 };
 
 enum action_type_t : uint8_t {
-    ACT_SEND,      /* sender a sends tag b, length c */
-    ACT_POST,      /* tag a, capacity b, source c */
-    ACT_RTR,       /* receive a sends RTR, to sender b if that is a guess of the moment */
-    ACT_CANCEL,    /* receive a */
-    ACT_WHIM,      /* the receiver withdraws the RTR of receive a */
-    ACT_WITHDRAW,  /* sender a withdraws the slot of message b */
-    ACT_DIE,       /* sender a does */
-    ACT_FAIL,      /* the conn of sender a fails */
-    ACT_BREAK,     /* the receiver ends the stream of sender a */
-    ACT_STREAM,    /* the receiver handles the next message in sequence of sender a */
-    ACT_NOTIFY,    /* the receiver sees the notification of sender a's message b */
-    ACT_WRITE,     /* grants: sender a's write of message b ends; c: it failed */
-    ACT_TAKE,      /* grants: the receiver withdraws the next RTR */
-    ACT_READ,      /* the read of sender a's message b ends */
-    ACT_RETURN,    /* FIN or release of message b reaches sender a */
-    ACT_TO_SENDER, /* sender a handles its control message b; c: refuses it */
-    ACT_TO_RECEIVER, /* the receiver handles control message b of sender a */
-    ACT_SHARE,       /* sender a goes on to make a slot ready; b: there is none */
-    ACT_COPY,        /* of sender a's message b, side c begins to copy a part */
-    ACT_COPIED,      /* side c of sender a ends that; b: it failed */
-    ACT_SEE,         /* side c sees that sender a's message b has been copied */
-    ACT_RESET,       /* sender a is told that its stream has ended */
-    ACT_GO_ON,       /* the receiver does, with what it is in the middle of */
-    ACT_NET,         /* of sender a, message b: c, NET_* */
-    ACT_UD           /* datagrams of sender a's message b: c, UD_* */
+    ACT_SEND,   /* sender a sends tag b, length c */
+    ACT_POST,   /* tag a, capacity b, source c */
+    ACT_RTR,    /* receive a sends RTR, to sender b if that is a guess of the moment */
+    ACT_CANCEL, /* receive a */
+    ACT_WHIM,   /* the receiver withdraws the RTR of receive a */
+    ACT_WITHDRAW_SLOT, /* sender a withdraws the slot of message b */
+    ACT_DIE,           /* sender a does */
+    ACT_FAIL,          /* the conn of sender a fails */
+    ACT_BREAK,         /* the receiver ends the stream of sender a */
+    ACT_STREAM,        /* the receiver handles the next message in sequence of sender a */
+    ACT_NOTIFY,        /* the receiver sees the notification of sender a's message b */
+    ACT_WRITE,         /* grants: sender a's write of message b ends; c: it failed */
+    ACT_WITHDRAW_RTR,  /* grants: the receiver withdraws the next RTR */
+    ACT_READ,          /* the read of sender a's message b ends */
+    ACT_RETURN,        /* FIN or release of message b reaches sender a */
+    ACT_TO_SENDER,     /* sender a handles its control message b; c: refuses it */
+    ACT_TO_RECEIVER,   /* the receiver handles control message b of sender a */
+    ACT_SHARE,         /* sender a goes on to make a slot ready; b: there is none */
+    ACT_COPY,          /* of sender a's message b, side c begins to copy a part */
+    ACT_COPIED,        /* side c of sender a ends that; b: it failed */
+    ACT_SEE,           /* side c sees that sender a's message b has been copied */
+    ACT_RESET,         /* sender a is told that its stream has ended */
+    ACT_GO_ON,         /* the receiver does, with what it is in the middle of */
+    ACT_NET,           /* of sender a, message b: c, NET_* */
+    ACT_UD             /* datagrams of sender a's message b: c, UD_* */
 };
 
 struct action_t {
@@ -377,10 +377,10 @@ private:
     bool is_contested(int recv, int sender) const;
     void give_matched(int recv, int sender, int index, bool again);
     void match_granted(int sender, int index, int from, bool again);
-    void start_taking(int recv, int sender, int index, bool again);
-    int next_to_take(const state_t &state) const;
-    void take_next();
-    void end_taking(bool promised);
+    void start_withdrawing(int recv, int sender, int index, bool again);
+    int next_to_withdraw(const state_t &state) const;
+    void withdraw_next();
+    void end_withdrawing(bool promised);
     std::string check_rest_grants(const state_t &state) const;
 
     /* rndv_slots.cc */

@@ -503,7 +503,7 @@ void model_t::cancel(int index)
     ++m_state->cancels;
     tell("receiver cancels %s", recv_name(index).c_str());
     if (m_config.grants) {
-        start_taking(index, -1, 0, false);
+        start_withdrawing(index, -1, 0, false);
         return;
     }
     recv.canceling = true;

@@ -213,8 +213,9 @@ bool model_t::may_withdraw_slot(const state_t &state, int sender, int index) con
 {
     const message_t &msg = state.link[sender].msg[index];
 
-    return m_config.withdraws && (state.link[sender].call == 0) && (msg.form == AS_RTS) &&
-           (msg.bits & MSG_SLOT) && (msg.recv == 0) && !(msg.slot.bits & SLOT_CLOSED) &&
+    return m_config.slots_withdrawn && (state.link[sender].call == 0) &&
+           (msg.form == AS_RTS) && (msg.bits & MSG_SLOT) && (msg.recv == 0) &&
+           !(msg.slot.bits & SLOT_CLOSED) &&
            ((claimed(msg.slot) == 0) || is(MUT_SLOT_BLIND));
 }
 
@@ -230,7 +231,7 @@ void model_t::withdraw_slot(int sender, int index)
 void model_t::slot_actions(const state_t &state,
                            const std::function<void(action_t)> &add) const
 {
-    bool receiver = (state.taking.recv == 0) && (state.doing.deed == DEED_NONE);
+    bool receiver = (state.withdrawing.recv == 0) && (state.doing.deed == DEED_NONE);
 
     if (state.doing.deed == DEED_COPY) {
         add({ACT_COPIED, state.doing.sender, 0, RECEIVER});
@@ -266,7 +267,7 @@ void model_t::slot_actions(const state_t &state,
                 }
             }
             if (may_withdraw_slot(state, sender, i)) {
-                add({ACT_WITHDRAW, sender, i, 0});
+                add({ACT_WITHDRAW_SLOT, sender, i, 0});
             }
         }
     }

@@ -170,8 +170,8 @@ static void forget(state_t &state)
 
 bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
 {
-    bool busy   = false;
-    bool taking = (state.taking.recv != 0) || (state.doing.deed != DEED_NONE);
+    bool busy        = false;
+    bool withdrawing = (state.withdrawing.recv != 0) || (state.doing.deed != DEED_NONE);
 
     out.clear();
     auto add = [&](action_type_t type, int a, int b = 0, int c = 0) {
@@ -182,7 +182,7 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
     for (int sender = 0; sender < m_config.senders; ++sender) {
         const link_t &link = state.link[sender];
 
-        if (!taking && (stream_head(state, sender) >= 0)) {
+        if (!withdrawing && (stream_head(state, sender) >= 0)) {
             add(ACT_STREAM, sender);
         }
         if ((link.call != 0) || (link.ended & (END_DEAD | END_FAILED))) {
@@ -246,10 +246,10 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
             busy = true;
         });
     }
-    if (state.taking.recv != 0) {
-        add(ACT_TAKE, 0);
+    if (state.withdrawing.recv != 0) {
+        add(ACT_WITHDRAW_RTR, 0);
     }
-    if (taking) {
+    if (withdrawing) {
         return busy;
     }
     for (int i = 0; i < state.posted; ++i) {
@@ -319,7 +319,7 @@ std::string model_t::apply(state_t &state, const action_t &action)
         withdraw_grant(action.a);
         ud_ask_again(action.a);
         break;
-    case ACT_WITHDRAW:
+    case ACT_WITHDRAW_SLOT:
         withdraw_slot(action.a, action.b);
         break;
     case ACT_DIE:
@@ -340,9 +340,9 @@ std::string model_t::apply(state_t &state, const action_t &action)
     case ACT_WRITE:
         write_ends(action.a, action.b, action.c);
         break;
-    case ACT_TAKE:
-        tell("receiver goes on with %s", recv_name(state.taking.recv - 1).c_str());
-        take_next();
+    case ACT_WITHDRAW_RTR:
+        tell("receiver goes on with %s", recv_name(state.withdrawing.recv - 1).c_str());
+        withdraw_next();
         break;
     case ACT_READ:
         tell("the read of %s ends", msg_name(m_config, action.a, action.b).c_str());

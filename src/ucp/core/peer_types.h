@@ -48,13 +48,13 @@ typedef struct ri_peer_way {
     uint8_t kind;           /* plane of the way: RI_WIRE_PLANE_RC or UD */
     uint8_t met;            /* the way was connected */
     uint8_t lacks;          /* planes that the peer does not have, each as 1 << kind */
-    uint8_t full;      /* a way by connections was wanted, and the peer had no room */
-    uint8_t tries;     /* ways that have failed, in a row */
-    uint8_t used;      /* something went by the way since the latest look for idle ways */
-    uint8_t leaving;   /* the peer was asked to give the way up: nothing new goes by it */
-    uint8_t untold;    /* this end has failed, and the peer may not know yet */
-    uint8_t length;    /* of address */
-    double asked;      /* when the peer was asked to give the way up */
+    uint8_t full;    /* a way by connections was wanted, and the peer had no room */
+    uint8_t tries;   /* ways that have failed, in a row */
+    uint8_t used;    /* something went by the way since the latest look for idle ways */
+    uint8_t leaving; /* the peer was asked to give the way up: nothing new goes by it */
+    uint8_t end_untold; /* this end has failed, and the peer may not know yet */
+    uint8_t length;     /* of address */
+    double asked;       /* when the peer was asked to give the way up */
     double idle_since; /* since when the way is not used, or the latest try to give it up */
     double retry;      /* FAILED: when the next way may be made */
     ucs_list_link_t link; /* in worker->net.ways, while there is an end */

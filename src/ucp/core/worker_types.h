@@ -23,8 +23,8 @@
 
 #include <pthread.h>
 
-/* Classes by which receives with RTRs are counted (ri_promises_key()). */
-#define RI_RTR_KEYS 256
+/* Classes by which receives with RTRs are counted (ri_promises_class()). */
+#define RI_RTR_CLASSES 256
 
 /* Ways through networks, and transfers by them (link/way.h, link/net_transfer.h). */
 typedef struct ri_worker_net {
@@ -32,7 +32,7 @@ typedef struct ri_worker_net {
     ri_plane_t *ud;       /* the plane by datagrams; NULL: none */
     ucs_list_link_t ways; /* peers with an end of a way, by their latest use */
     unsigned num_ways;    /* ways by connections, of which there may be only so many */
-    int ways_untold;      /* a peer may have way.untold */
+    int way_ends_untold;  /* a peer may have way.end_untold */
     unsigned failures;    /* ri_plane_t.failures of both planes at the latest look */
     int lost;             /* a stream has rtr.lost */
     ucs_list_link_t done; /* transfers that have ended, whose end() is to be called */
@@ -84,9 +84,9 @@ typedef struct ri_worker_gone {
 typedef struct ri_worker_rtr {
     size_t num;         /* receives whose state is not NONE */
     size_t num_offered; /* receives whose RTR was sent: ri_rtr_state_is_offered() */
-    uint32_t keys
-            [RI_RTR_KEYS]; /* receives whose state is not NONE, by ri_promises_key() */
-    int retry;             /* a queued receive may have its turn */
+    /* receives whose state is not NONE, by ri_promises_class() */
+    uint32_t by_class[RI_RTR_CLASSES];
+    int retry; /* a queued receive may have its turn */
     /* conns with RTRs for messages that were announced by RTS */
     ucs_list_link_t late_conns;
     ucs_list_link_t queue; /* receives that are to send an RTR, and may soon */

@@ -119,9 +119,9 @@ void ri_way_fail_and_tell(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (peer->way.ep != NULL) {
         ri_way_fail(worker, peer);
-        peer->way.untold        = 1;
-        worker->net.ways_untold = 1;
-        worker->attention       = 1;
+        peer->way.end_untold        = 1;
+        worker->net.way_ends_untold = 1;
+        worker->attention           = 1;
     }
 }
 
@@ -161,7 +161,7 @@ static void way_tell_gone(ri_peer_t *peer)
                                         ucs_list_head(&peer->streams, ri_stream_t,
                                                       peer_list);
 
-    peer->way.untold = 0;
+    peer->way.end_untold = 0;
     if ((conn == NULL) || (peer->way.ep != NULL)) {
         return; /* its writes will fail */
     }
@@ -178,11 +178,11 @@ void ri_way_tell_gone(ri_worker_t *worker)
 {
     ri_conn_t *conn, *found;
 
-    worker->net.ways_untold = 0;
+    worker->net.way_ends_untold = 0;
     do { /* what cannot be sent may end any conn */
         found = NULL;
         ucs_list_for_each(conn, &worker->conns, list) {
-            if ((conn->peer != NULL) && conn->peer->way.untold) {
+            if ((conn->peer != NULL) && conn->peer->way.end_untold) {
                 found = conn;
                 break;
             }
@@ -201,7 +201,7 @@ void ri_way_handle_gone(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_
         return;
     }
     ri_way_fail(worker, peer);
-    peer->way.untold = 0;
+    peer->way.end_untold = 0;
 }
 
 void ri_way_worked(ri_peer_t *peer, uint32_t way)

@@ -108,7 +108,7 @@ void ri_way_tell_gone(ri_worker_t *worker);
 /** @return Whether there may be something for @ref ri_way_tell_gone. */
 static inline int ri_way_has_untold(const ri_worker_t *worker)
 {
-    return worker->net.ways_untold;
+    return worker->net.way_ends_untold;
 }
 
 /** A transfer by the way with the number @a way has ended well. If that is the present way to @a

@@ -25,10 +25,10 @@ static int way_make(ri_worker_t *worker, ri_peer_t *peer, uint32_t kind, uint32_
     ri_plane_t *plane = way_plane(worker, kind);
     int again         = peer->way.number != 0;
 
-    peer->way.number = number;
-    peer->way.kind   = kind;
-    peer->way.met    = 0;
-    peer->way.untold = 0;
+    peer->way.number     = number;
+    peer->way.kind       = kind;
+    peer->way.met        = 0;
+    peer->way.end_untold = 0;
     if (plane->ops->prepare(plane, &peer->way.ep) != UCS_OK) {
         peer->way.ep = NULL;
         ri_way_set_state(peer, RI_WAY_FAILED);

@@ -25,9 +25,9 @@
 
 /* How an RTR came, and what it says. */
 typedef enum ri_rtr_kind {
-    RI_RTR_GRANT,   /* through a ring: an address, perhaps a grid */
-    RI_RTR_MESSAGE, /* by message: an address and a key, perhaps a grid */
-    RI_RTR_UD,      /* by message: a target of the plane ud (conn->rtr.targets) */
+    RI_RTR_GRANT, /* through a ring: an address, perhaps a grid */
+    RI_RTR_KEY,   /* by message: an address and a key, perhaps a grid */
+    RI_RTR_UD,    /* by message: a target of the plane ud (conn->rtr.targets) */
     RI_RTR_KIND_LAST
 } ri_rtr_kind_t;
 
@@ -57,9 +57,9 @@ struct ri_rtr {
     /* in the ring that the RTR came by; through a network: the conn's own */
     ri_ring_grant_t *grant;
     uint32_t seen; /* by message: as it came */
-    uint32_t key;  /* MESSAGE: for the memory */
+    uint32_t key;  /* KEY: for the memory */
     uint32_t way;  /* by message: number of the way that the RTR is for */
-    /* of a receive in runs: GRANT: in stream->rtr.grids, MESSAGE: in conn->rtr.grids; else NULL */
+    /* of a receive in runs: GRANT: in stream->rtr.grids, KEY: in conn->rtr.grids; else NULL */
     const ri_wire_grid_t *grid;
 };
 

@@ -7,7 +7,7 @@
  * order asks about that goes by this table, which proto/rtr/promises.c fills. While no receive is
  * promised, no message asks.
  *
- * Whether there are any is told by worker->rtr.num; worker->rtr.keys tells it for tags.
+ * Whether there are any is told by worker->rtr.num; worker->rtr.by_class tells it for tags.
  */
 #ifndef RI_PROMISES_H
 #define RI_PROMISES_H
@@ -60,8 +60,8 @@ typedef struct ri_promises {
 
 extern const ri_promises_t ri_promises;
 
-/** @return By which of worker->rtr.keys receives are counted whose masked tag is @a key. */
-static inline unsigned ri_promises_key(uint64_t key)
+/** @return By which of worker->rtr.by_class receives are counted whose masked tag is @a key. */
+static inline unsigned ri_promises_class(uint64_t key)
 {
     return (key * 0x9e3779b97f4a7c15ul) >> 56;
 }
@@ -73,7 +73,7 @@ static inline int ri_promises_are_apart(const ri_worker_t *worker, uint64_t tag)
     const ri_mask_class_t *class = worker->match.latest;
 
     return (class != NULL) && (class->posted.count == worker->match.num_posted) &&
-           (worker->rtr.keys[ri_promises_key(tag & class->mask)] == 0);
+           (worker->rtr.by_class[ri_promises_class(tag & class->mask)] == 0);
 }
 
 #endif

@@ -15,6 +15,6 @@ const ri_fetch_proto_t *const ri_fetch_protos[RI_FETCH_LAST] = {
         RI_FETCH_PROTOS(FETCH_TABLE)};
 
 const ri_rtr_ops_t *const ri_rtr_ops[RI_RTR_KIND_LAST] = {
-        [RI_RTR_GRANT]   = &ri_rtr_ops_grant,
-        [RI_RTR_MESSAGE] = &ri_rtr_ops_message,
-        [RI_RTR_UD]      = &ri_rtr_ops_ud};
+        [RI_RTR_GRANT] = &ri_rtr_ops_grant,
+        [RI_RTR_KEY]   = &ri_rtr_ops_key,
+        [RI_RTR_UD]    = &ri_rtr_ops_ud};

@@ -82,8 +82,8 @@ RI_FETCH_PROTOS(RI_FETCH_DECLARE)
 
 extern const ri_fetch_proto_t *const ri_fetch_protos[RI_FETCH_LAST];
 
-extern const ri_rtr_ops_t ri_rtr_ops_grant;   /* rtr/rtr_send_host.c */
-extern const ri_rtr_ops_t ri_rtr_ops_message; /* rtr/rtr_send_net.c */
-extern const ri_rtr_ops_t ri_rtr_ops_ud;      /* rtr/rtr_send_ud.c */
+extern const ri_rtr_ops_t ri_rtr_ops_grant; /* rtr/rtr_send_host.c */
+extern const ri_rtr_ops_t ri_rtr_ops_key;   /* rtr/rtr_send_net.c */
+extern const ri_rtr_ops_t ri_rtr_ops_ud;    /* rtr/rtr_send_ud.c */
 
 #endif

@@ -53,7 +53,7 @@ static ri_window_fate_t window_fate(ri_reach_t *reach, ucs_status_t status)
 }
 
 /* Puts that were lost. */
-static ri_window_fate_t window_lost(ri_reach_t *reach)
+static ri_window_fate_t window_puts_fate(ri_reach_t *reach)
 {
     return window_fate(reach, reach->lost);
 }
@@ -64,7 +64,7 @@ static ri_window_fate_t window_settle(void *arg)
     unsigned withdrawn = 0;
 
     ri_mail_settle(reach, &withdrawn);
-    return window_lost(reach);
+    return window_puts_fate(reach);
 }
 
 static ri_window_fate_t window_put(void *arg, uint64_t region, uint64_t address,

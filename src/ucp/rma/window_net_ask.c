@@ -43,7 +43,7 @@ typedef struct ask {
 /* Under the lock; set up with the first id. */
 static ri_id_table_t ask_ids;
 
-ri_window_fate_t ri_window_net_gone(const ri_window_net_reach_t *reach)
+ri_window_fate_t ri_window_net_why_unreachable(const ri_window_net_reach_t *reach)
 {
     return atomic_load(&reach->peer->is_gone) ? RI_WINDOW_OPS_GONE : RI_WINDOW_OPS_FAILED;
 }
@@ -80,7 +80,7 @@ void ri_window_net_lose(ri_window_net_reach_t *reach, ri_window_fate_t fate)
     atomic_compare_exchange_strong(&reach->lost, &done, (int)fate);
 }
 
-ri_window_fate_t ri_window_net_lost(ri_window_net_reach_t *reach)
+ri_window_fate_t ri_window_net_take_loss(ri_window_net_reach_t *reach)
 {
     if (ri_unlikely(atomic_load(&reach->peer->is_gone))) {
         return RI_WINDOW_OPS_GONE;
@@ -162,7 +162,7 @@ ri_window_fate_t ri_window_net_post(ri_window_net_reach_t *reach,
     if (!is_sent) {
         free(asked);
     }
-    return is_sent ? RI_WINDOW_OPS_POSTED : ri_window_net_gone(reach);
+    return is_sent ? RI_WINDOW_OPS_POSTED : ri_window_net_why_unreachable(reach);
 }
 
 /* What is to be done if the wait is given up, and what was asked for is done after all. */
@@ -209,7 +209,7 @@ ri_window_fate_t ri_window_net_request(ri_window_net_reach_t *reach,
     ri_window_net_unlock();
     if (!is_sent) {
         free(asked);
-        return ri_window_net_gone(reach);
+        return ri_window_net_why_unreachable(reach);
     }
     while ((atomic_load_explicit(&asked->answer, memory_order_acquire) == ASK_OPEN) &&
            !atomic_load(&reach->peer->is_gone) && (patience->wait(patience->arg) == 0)) {}

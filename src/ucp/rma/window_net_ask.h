@@ -62,10 +62,10 @@ void ri_window_net_wait(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
 void ri_window_net_lose(ri_window_net_reach_t *reach, ri_window_fate_t fate);
 
 /** @return How what was POSTED has ended: a failure is told once. */
-ri_window_fate_t ri_window_net_lost(ri_window_net_reach_t *reach);
+ri_window_fate_t ri_window_net_take_loss(ri_window_net_reach_t *reach);
 
-/** @return How an operation has failed. */
-ri_window_fate_t ri_window_net_gone(const ri_window_net_reach_t *reach);
+/** @return Why an operation cannot be asked for: the peer has gone, or it cannot be sent. */
+ri_window_fate_t ri_window_net_why_unreachable(const ri_window_net_reach_t *reach);
 
 /** Ask and do not wait. It is counted in @a count of the reach until it is answered, and the result, of
  * head->head.length bytes, is written to @a result then, unless that is NULL. @return POSTED, FAILED or

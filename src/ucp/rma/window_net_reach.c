@@ -52,7 +52,7 @@ static ri_window_fate_t net_start_move(ri_window_net_reach_t *reach, ucp_ep_h ep
     ucs_status_ptr_t request;
 
     if ((ep == NULL) || (reach->key == NULL)) {
-        return ri_window_net_gone(reach);
+        return ri_window_net_why_unreachable(reach);
     }
     atomic_fetch_add(&reach->num_moves, 1);
     if (is_put) {
@@ -64,7 +64,8 @@ static ri_window_fate_t net_start_move(ri_window_net_reach_t *reach, ucp_ep_h ep
     if (!UCS_PTR_IS_PTR(request)) {
         atomic_fetch_sub(&reach->num_moves, 1);
     }
-    return UCS_PTR_IS_ERR(request) ? ri_window_net_gone(reach) : RI_WINDOW_OPS_POSTED;
+    return UCS_PTR_IS_ERR(request) ? ri_window_net_why_unreachable(reach) :
+                                     RI_WINDOW_OPS_POSTED;
 }
 
 /* Put or get where there is no key: the memory of a dynamic window, which comes and goes. */
@@ -244,7 +245,7 @@ static ri_window_fate_t net_settle_moves(void *arg)
     ri_window_net_reach_t *reach = arg;
 
     net_wait_moves(reach);
-    return ri_window_net_lost(reach);
+    return ri_window_net_take_loss(reach);
 }
 
 static ri_window_fate_t net_settle(void *arg)
@@ -253,7 +254,7 @@ static ri_window_fate_t net_settle(void *arg)
 
     net_wait_moves(reach);
     ri_window_net_wait(reach, &reach->num_asked, 1);
-    return ri_window_net_lost(reach);
+    return ri_window_net_take_loss(reach);
 }
 
 static ri_window_fate_t net_settle_here(void *arg)
@@ -261,7 +262,7 @@ static ri_window_fate_t net_settle_here(void *arg)
     ri_window_net_reach_t *reach = arg;
 
     ri_window_net_wait(reach, &reach->num_moves, 1);
-    return ri_window_net_lost(reach);
+    return ri_window_net_take_loss(reach);
 }
 
 /* The first message of a connection that is being made would wait for progress of this process, which
@@ -284,7 +285,7 @@ static ri_window_fate_t net_say(void *arg, const ri_window_order_t *order)
     }
     ri_window_net_unlock();
     if (!is_sent) {
-        return ri_window_net_gone(reach);
+        return ri_window_net_why_unreachable(reach);
     }
     if (!is_wired) {
         ri_window_net_wait(reach, &reach->num_flushes, 1);

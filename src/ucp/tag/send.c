@@ -186,9 +186,6 @@ static void send_ask_ring(const ri_send_req_t *req, unsigned host_plane, int may
         has_room = send_has_room(req);
     }
     *takes_p = has_room;
-    if (*takes_p && (length > conn->ring_limits.contig)) {
-        --conn->peer->hint.fresh;
-    }
 }
 
 /* Whether a message leaves half of the pool to those that are not as long. */
@@ -288,6 +285,17 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .channel_max   = has_channel ? conn->channel->end - 1 : 0,
             .eager_thresh  = ri_config.eager_thresh,
             .am_inline     = ri_config.am_inline};
+}
+
+/* A message that is longer than what other rings take relies on what its receiver has said. */
+static void send_use_hint(const ri_send_req_t *req, const ri_select_param_t *select)
+{
+    ri_conn_t *conn = req->conn;
+
+    if (select->ring_takes && (select->length > conn->ring_limits.contig) &&
+        (req->proto == ri_send_protos[RI_PROTO_EAGER_RING])) {
+        --conn->peer->hint.fresh;
+    }
 }
 
 /* Choose a protocol. Nothing is kept for the request yet. */
@@ -446,6 +454,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     if (status != UCS_OK) {
         return status;
     }
+    send_use_hint(req, &select);
     if (ri_unlikely(ri_log_level >= RI_LOG_LEVEL_INFO)) {
         ri_send_tell(req, &select, terms.plane);
     }

@@ -239,7 +239,7 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream,
     return RTR_SENT;
 }
 
-static rtr_answer_t rtr_send_message(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
+static rtr_answer_t rtr_send_net(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
 {
     switch (ri_rtr_ud_is_possible(stream) ? ri_rtr_ud_send(recv, stream, ahead) :
                                             ri_rtr_net_send(recv, stream, ahead)) {
@@ -319,7 +319,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
         return RTR_FULL;
     }
     return rtr_has_grants(stream) ? rtr_send(recv, stream, &place, ahead) :
-                                    rtr_send_message(recv, stream, ahead);
+                                    rtr_send_net(recv, stream, ahead);
 }
 
 void ri_rtr_posted(ri_recv_req_t *recv)

@@ -374,7 +374,7 @@ void ri_rtr_send_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_
 void ri_rtr_send_net_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
     if (ri_rtr_send_net_note(conn, ri_way_that(conn->peer, RI_PLANE_NOTIFY), msg)) {
-        ri_rtr_send_net_add(conn, msg, RI_RTR_MESSAGE, msg->rtr_length);
+        ri_rtr_send_net_add(conn, msg, RI_RTR_KEY, msg->rtr_length);
     }
 }
 
@@ -509,4 +509,4 @@ const ri_send_proto_t ri_send_proto_rtr_net = {.name         = "rtr_net",
                                                .tells_itself = rtr_send_net_tells_itself,
                                                RI_SEND_COUNTS(tx_recv_rndv)};
 
-const ri_rtr_ops_t ri_rtr_ops_message = {.room = rtr_send_net_room, .by_net = 1};
+const ri_rtr_ops_t ri_rtr_ops_key = {.room = rtr_send_net_room, .by_net = 1};

@@ -173,7 +173,7 @@ static ucs_status_t rtr_send_pool_copy_and_write(rtr_send_pool_write_t *write,
 }
 
 /* Get a buffer that the way can reach, and all other memory. */
-static int rtr_send_pool_prepare(ri_send_req_t *req)
+static int rtr_send_pool_get(ri_send_req_t *req)
 {
     rtr_send_pool_write_t *write;
 
@@ -201,7 +201,7 @@ static void rtr_send_pool_forget(ri_send_req_t *req)
 
 static unsigned rtr_send_pool_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
-    if (!rtr_send_pool_prepare(req)) {
+    if (!rtr_send_pool_get(req)) {
         return RI_SEND_LACKS_POOL;
     }
     if (ri_rtr_use(terms->rtr)) {

@@ -54,7 +54,8 @@ int ri_rtr_state_may_become(ri_rtr_state_t from, ri_rtr_state_t to);
  * receive. */
 static inline int ri_rtr_state_has_kin(const ri_recv_req_t *recv)
 {
-    return recv->super.worker->rtr.keys[ri_promises_key(recv->tag & recv->mask)] != 0;
+    return recv->super.worker->rtr.by_class[ri_promises_class(recv->tag & recv->mask)] !=
+           0;
 }
 
 /** Change the state of a receive, and what is counted by it. */
@@ -67,7 +68,7 @@ static inline void ri_rtr_state_set(ri_recv_req_t *recv, ri_rtr_state_t state)
     assert(ri_rtr_state_may_become((ri_rtr_state_t)recv->rtr.state, state));
     recv->rtr.state = state;
     worker->rtr.num += change;
-    worker->rtr.keys[ri_promises_key(recv->tag & recv->mask)] += change;
+    worker->rtr.by_class[ri_promises_class(recv->tag & recv->mask)] += change;
     worker->rtr.num_offered += ri_rtr_state_is_offered(recv) - offered;
     if (ri_rtr_state_is_offered(recv) != offered) {
         ri_timeline_note(&worker->timeline,

@@ -173,6 +173,35 @@ TEST_F(test_ring_life_long, quick_is_not_less)
     }
 }
 
+/* A message that goes another way does not use up what the peer has said. */
+TEST_F(test_ring_life_long, a_synchronous_one_uses_no_hint)
+{
+    ri_config.ring_eager = TAKEN / 2;
+    ri_config.ring_quick = LARGE;
+    ri_quick_rate        = 1e-9;
+
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+    exchange(b, a, 10);
+
+    bytes content             = pattern(1, TAKEN);
+    ucp_request_param_t param = {};
+
+    ri_peer_note_hint(conn(a, b)->peer, RI_RING_HINT_WAITS);
+    ucs_status_ptr_t sent = ri_tag_send(conn(a, b), content.data(), content.size(), 1,
+                                        &param, 1);
+    EXPECT_EQ(RI_PEER_HINT_FRESH, conn(a, b)->peer->hint.fresh);
+
+    recv_ptr r = b->recv(1, ~0ul, TAKEN);
+    settle();
+    EXPECT_TRUE(r->done);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(sent));
+    EXPECT_TRUE(ri_req_flags(ri_req_of_handle(sent)) & RI_REQ_COMPLETED);
+    ri_req_put(ri_req_of_handle(sent));
+}
+
 /* What the peer has said holds for some messages. The next one is announced, whose end says it again. */
 TEST_F(test_ring_life_long, a_receiver_that_waits_says_so_again)
 {

@@ -105,9 +105,9 @@ protected:
 
     void lose_way()
     {
-        m_conn->peer->way.untold       = 1;
-        m_a->worker()->net.ways_untold = 1;
-        m_a->worker()->attention       = 1;
+        m_conn->peer->way.end_untold       = 1;
+        m_a->worker()->net.way_ends_untold = 1;
+        m_a->worker()->attention           = 1;
     }
 
     void close_with_a_message()

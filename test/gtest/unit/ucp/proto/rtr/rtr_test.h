@@ -121,7 +121,7 @@ protected:
 
         offer_test::check_idle();
         EXPECT_EQ(0u, worker->rtr.num_offered);
-        for (uint32_t count : worker->rtr.keys) {
+        for (uint32_t count : worker->rtr.by_class) {
             EXPECT_EQ(0u, count);
         }
         EXPECT_TRUE(ucs_list_is_empty(&worker->rtr.writing));
