@@ -31,11 +31,7 @@ static ucs_status_t get_start(ri_send_req_t *req, const ri_send_terms_t *terms)
     ri_rndv_rts_t rts = {.rts.flags = 0};
 
     (void)terms;
-    rts.rts.num_segments = ri_dt_segments(&req->data, rts.rts.segments,
-                                          RI_WIRE_SEGMENTS_MAX);
-    if (req->keys != NULL) {
-        ri_send_keys_put(req, &rts.rts);
-    }
+    ri_send_keys_describe(req, &rts.rts);
     return ri_rndv_send(req, &rts.rts);
 }
 

@@ -46,7 +46,8 @@ unsigned ri_send_keys_take(ri_send_req_t *req, const ri_send_terms_t *terms)
                    0;
 }
 
-void ri_send_keys_put(const ri_send_req_t *req, ri_wire_rts_t *rts)
+/* Behind the segments, which are complete. */
+static void send_keys_put(const ri_send_req_t *req, ri_wire_rts_t *rts)
 {
     uint32_t keys[RI_WIRE_SEGMENTS_MAX];
     size_t i;
@@ -57,6 +58,14 @@ void ri_send_keys_put(const ri_send_req_t *req, ri_wire_rts_t *rts)
     rts->flags |= RI_WIRE_RTS_KEYS;
     rts->way = req->way;
     memcpy(&rts->segments[rts->num_segments], keys, i * sizeof(keys[0]));
+}
+
+void ri_send_keys_describe(const ri_send_req_t *req, ri_wire_rts_t *rts)
+{
+    rts->num_segments = ri_dt_segments(&req->data, rts->segments, RI_WIRE_SEGMENTS_MAX);
+    if (req->keys != NULL) {
+        send_keys_put(req, rts);
+    }
 }
 
 void ri_send_keys_forget(ri_send_req_t *req)
