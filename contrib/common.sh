@@ -8,7 +8,7 @@
 
 export LC_ALL=C
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 2
-help_files=("$root/contrib/${0##*/}")
+help_files=("$(readlink -f "${BASH_SOURCE[-1]}")")
 die_code=1
 
 # die TEXT: ends the script

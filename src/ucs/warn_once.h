@@ -13,8 +13,9 @@
 #define RI_WARN_ONCE_H
 
 /** Print a warning, unless another process of this job, host and user has printed the same, or this
- * one has. Processes that have ended do not count. Where that cannot be found out the first rank
- * of each host prints. */
+ * one has. Processes that have ended do not count, unless a child that they have forked is there.
+ * Without a name of the job, ranks with the same parent are one. Where there are no sockets the first
+ * rank of each host prints. */
 void ri_warn_once(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /** Print that the value of a variable is not good, as ri_warn_once(). @a expected and @a preset, which

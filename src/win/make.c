@@ -28,7 +28,7 @@
 /* The ranks of a window: each has a cell for each other one, which are 64 MB together then. */
 #define MAKE_RANKS_MAX 1024
 
-/* The file, as rank 0 tells it. */
+/* The file of a host, as its first rank tells it. */
 typedef struct make_file {
     int64_t size; /* 0: there is none */
     int32_t fd;

@@ -20,7 +20,8 @@
 /* A variable that is y, n or auto. */
 typedef struct setting_variable {
     const char *name;
-    char bad[65]; /* a value that is not good; "": it is */
+    int is_bad;
+    char value[65]; /* one that is bad, which may be empty */
 } setting_variable_t;
 
 static setting_variable_t setting_win   = {.name = "UCXRI_WIN"};
@@ -66,15 +67,16 @@ static ri_setting_t setting_of(setting_variable_t *variable)
     case 0:
         return RI_SETTING_NO;
     default:
-        snprintf(variable->bad, sizeof(variable->bad), "%s", value);
+        variable->is_bad = 1;
+        snprintf(variable->value, sizeof(variable->value), "%s", value);
         return RI_SETTING_AUTO;
     }
 }
 
 static void setting_warn(const setting_variable_t *variable)
 {
-    if (variable->bad[0] != '\0') {
-        ri_warn_value(variable->name, variable->bad, "y, n or auto", SETTING_PRESET);
+    if (variable->is_bad) {
+        ri_warn_value(variable->name, variable->value, "y, n or auto", SETTING_PRESET);
     }
 }
 

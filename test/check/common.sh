@@ -8,6 +8,7 @@
 # leaves none and counts as failed. Its exit code is 0 if no test failed.
 set -u
 export LC_ALL=C
+script_args=("$@")
 
 if [ ! -r check/env.sh ]; then
     echo "${0##*/}: run this in the test/ of a configured build directory" >&2
@@ -284,14 +285,29 @@ counters_used()
     done
 }
 
-# dead_patterns PROGRAM FILTER: a failed test, in the form of gtest, if there are patterns that select none
+# own_filter OPTIONS...: the first filter of these that the caller of the script has not given
+own_filter()
+{
+    local arg
+    for arg; do
+        if [[ $arg == --gtest_filter=* && " ${script_args[*]-} " != *" $arg "* ]]; then
+            echo "${arg#*=}"
+            return
+        fi
+    done
+}
+
+# dead_patterns FILTER COMMAND...: a failed test, in the form of gtest, if the command's program does not
+# list its tests, or if there are patterns that select none
 dead_patterns()
 {
-    local pattern dead
+    local filter=$1 pattern dead
     local -a patterns
-    IFS=: read -ra patterns <<<"${2//-/:}"
-    "$1" --gtest_list_tests </dev/null 2>/dev/null | sed 's/ *#.*//' |
-        awk '/^[^ ]/ { suite = $1; next } { print suite $1 }' >"$TMP/tests"
+    shift
+    IFS=: read -ra patterns <<<"${filter//-/:}"
+    run_limited 120 "$@" --gtest_list_tests </dev/null 2>/dev/null >"$TMP/list" ||
+        dead=" (no list of tests, status $?)"
+    sed 's/ *#.*//' "$TMP/list" | awk '/^[^ ]/ { suite = $1; next } { print suite $1 }' >"$TMP/tests"
     for pattern in "${patterns[@]}"; do
         [ -n "$pattern" ] || continue
         pattern=${pattern//./\\.}
@@ -306,8 +322,8 @@ dead_patterns()
 # test; a crash, a hang or a sanitizer's report at exit fails as well, and so does a test in whose
 # output the software HCA reports a stale registration. With WAYS set to columns of
 # the report's tables of sends, messages must have gone by each of these, if all tests have passed;
-# with COUNTERS set to names of counters, these must be above 0. Each pattern of the first filter, which
-# is the script's own, must select a test. With NEVER_SKIP set to a part of a reason, no test may be
+# with COUNTERS set to names of counters, these must be above 0. Each pattern of the script's own filter
+# must select a test. With NEVER_SKIP set to a part of a reason, no test may be
 # skipped for that.
 run_gtest()
 {
@@ -321,10 +337,8 @@ run_gtest()
         *) setup+=("$arg") ;;
         esac
     done
-    local filter=
-    for arg in "${options[@]}"; do
-        [[ -n $filter || $arg != --gtest_filter=* ]] || filter=${arg#*=}
-    done
+    local filter
+    filter=$(own_filter "${options[@]}")
     export ASAN_OPTIONS=abort_on_error=0:detect_leaks=1:${ASAN_OPTIONS-}
     export UBSAN_OPTIONS=print_stacktrace=1
     export TSAN_OPTIONS=suppressions=$abs_srcdir/check/tsan.supp:second_deadlock_stack=1
@@ -334,7 +348,7 @@ run_gtest()
     [ -z "${WAYS-}" ] || setup+=(UCXRI_REPORT=y UCXRI_REPORT_DEST="$TMP/report")
     [ -z "${COUNTERS-}" ] || setup+=(UCXRI_STATS=y UCXRI_STATS_DEST="$TMP/stats")
     {
-        [ -z "$filter" ] || dead_patterns "$program" "$filter"
+        [ -z "$filter" ] || dead_patterns "$filter" env "${setup[@]}" "$program"
         timeout -k 10 "$limit" env "${setup[@]}" "$program" --gtest_color=no \
             "${options[@]}" </dev/null 2>&1
         status=$?

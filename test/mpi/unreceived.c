@@ -4,7 +4,7 @@
  * Messages that nobody receives must not keep MPI_Finalize from ending. Such a program is in
  * error by the MPI standard, and common: a last status message that nobody reads.
  *
- * Run: mpiexec -n 2..4 unreceived [--size BYTES] [--who 1|2|3] [--messages N] [--warm 1] [--all 1]
+ * Run: mpiexec -n 2..16 unreceived [--size BYTES] [--who 1|2|3] [--messages N] [--warm 1] [--all 1]
  *
  * Ranks form pairs of an even rank and the odd one behind it. Who sends: 1: even ranks, 2: odd
  * ones, 3: both. With --all 1 they send to all others. Whoever does not send, or has sent, calls

@@ -220,9 +220,7 @@ struct ri_worker {
         double attended; /* seconds in which one has waited, and progress was called */
         double checked;  /* the time of the latest look */
         double noted;    /* of attended: when all conns were noted */
-        uint32_t conns;  /* closed before their peers had received all */
-        size_t messages; /* that were left then */
-        size_t bytes;
+        int is_any;      /* there was one */
     } closes;
 
     ucs_list_link_t streams; /* all streams */

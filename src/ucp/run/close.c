@@ -17,6 +17,7 @@
 #include "../link/ring_life.h"
 #include "../proto/rndv/ud_ends.h"
 #include "../../ucs/clock.h"
+#include "../../ucs/hash.h"
 #include "../link/release.h"
 #include "flush.h"
 
@@ -187,6 +188,11 @@ int ri_close_say_bye(ri_conn_t *conn)
     return !ri_control_is_waiting(conn) && !close_owes_word(conn);
 }
 
+static uint64_t close_mix(uint64_t seen, uint64_t value)
+{
+    return ri_hash(seen, &value, sizeof(value));
+}
+
 /* A number that changes with all that the peer does about this process's messages, and with all
  * that comes from it. */
 static uint64_t close_look(const ri_conn_t *conn)
@@ -195,20 +201,18 @@ static uint64_t close_look(const ri_conn_t *conn)
     const ri_stream_t *stream;
     uint64_t seen;
 
-    seen = 1 + ucs_list_length((ucs_list_link_t *)&conn->sends) +
-           ucs_list_length((ucs_list_link_t *)&conn->lent) +
-           ucs_list_length((ucs_list_link_t *)&conn->pending);
-    if (conn->ring != NULL) {
-        seen = seen * 31 + ri_ring_tx_consumed(conn->ring);
-    }
-    seen = seen * 31 + conn->tx_sn; /* another message, with as many as before */
-    seen = seen * 31 + ri_coop_send_done(conn);
+    seen = close_mix(RI_HASH_START, ucs_list_length((ucs_list_link_t *)&conn->sends));
+    seen = close_mix(seen, ucs_list_length((ucs_list_link_t *)&conn->lent));
+    seen = close_mix(seen, ucs_list_length((ucs_list_link_t *)&conn->pending));
+    seen = close_mix(seen, (conn->ring != NULL) ? ri_ring_tx_consumed(conn->ring) : 0);
+    seen = close_mix(seen, conn->tx_sn); /* another message, with as many as before */
+    seen = close_mix(seen, ri_coop_send_done(conn));
     if (peer != NULL) {
-        seen = seen * 31 + peer->closing;
+        seen = close_mix(seen, peer->closing);
         ucs_list_for_each(stream, &peer->streams, peer_list) {
-            seen = seen * 31 + stream->next_sn;
-            seen = seen * 31 + stream->num_early;
-            seen = seen * 31 + ((stream->ring != NULL) ? stream->ring->pos : 0);
+            seen = close_mix(seen, stream->next_sn);
+            seen = close_mix(seen, stream->num_early);
+            seen = close_mix(seen, (stream->ring != NULL) ? stream->ring->pos : 0);
         }
     }
     return seen;
@@ -234,7 +238,8 @@ static void close_note_all(ri_worker_t *worker)
     ucs_list_for_each(conn, &worker->conns, list) {
         close_note(conn);
     }
-    worker->closes.noted = worker->closes.attended;
+    worker->closes.noted  = worker->closes.attended;
+    worker->closes.is_any = 1;
 }
 
 /* Count time for all closes of a worker, of which one waits. */
@@ -259,13 +264,16 @@ void ri_close_start_anew(ri_conn_t *conn, ri_close_wait_t *wait)
 
 void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait)
 {
-    if (conn->worker->closes.attended == 0) {
-        close_note_all(conn->worker);
+    ri_worker_t *worker = conn->worker;
+
+    if (!worker->closes.is_any) {
+        close_note_all(worker);
     }
     ri_close_start_anew(conn, wait);
+    worker->closes.checked = wait->checked; /* what was before is no wait */
     if (!(conn->flags &
           RI_CONN_TELLS)) { /* with it the peer has something to answer now */
-        wait->idle = conn->worker->closes.attended - conn->close.since;
+        wait->idle = worker->closes.attended - conn->close.since;
     }
 }
 
@@ -319,34 +327,35 @@ int ri_close_is_unanswered(ri_conn_t *conn, ri_close_wait_t *wait)
     return close_is_peers_too(conn) && close_is_idle(conn, wait, ri_close_answer_grace);
 }
 
+/* Add what the peer of a conn has not received. */
+static void close_count(const ri_conn_t *conn, size_t *count, size_t *bytes)
+{
+    const ri_pool_buffer_t *buffer;
+    const ri_send_req_t *req;
+
+    ucs_list_for_each(req, &conn->sends, list) {
+        ++*count;
+        *bytes += req->data.length;
+    }
+    ucs_list_for_each(buffer, &conn->lent, list) {
+        ++*count;
+        *bytes += buffer->length;
+    }
+}
+
 /* Nothing is wrong if the peer computes for long; but a close that took so long is worth a line. */
 void ri_close_report(const ri_conn_t *conn)
 {
     static _Atomic(int) reported;
-    ri_worker_t *worker = conn->worker;
-    const ri_pool_buffer_t *buffer;
-    const ri_send_req_t *req;
     size_t count = 0;
     size_t bytes = 0;
 
-    ucs_list_for_each(req, &conn->sends, list) {
-        ++count;
-        bytes += req->data.length;
-    }
-    ucs_list_for_each(buffer, &conn->lent, list) {
-        ++count;
-        bytes += buffer->length;
-    }
+    close_count(conn, &count, &bytes);
     if (close_is_peers_too(conn)) {
         ri_info("a connection is closed before its peer, which closes it as well, has "
                 "received all: %zu messages of %zu bytes in all are left",
                 count, bytes);
-        return;
-    }
-    ++worker->closes.conns;
-    worker->closes.messages += count;
-    worker->closes.bytes += bytes;
-    if (!atomic_exchange(&reported, 1)) {
+    } else if (!atomic_exchange(&reported, 1)) {
         ri_warn("a connection is closed before its peer has received all: %zu messages "
                 "of %zu "
                 "bytes in all are left, as the peer has not moved for %g s "
@@ -358,10 +367,20 @@ void ri_close_report(const ri_conn_t *conn)
 
 void ri_close_report_all(const ri_worker_t *worker)
 {
-    if (worker->closes.conns > 1) { /* one was told when it was closed */
-        ri_warn("%u connections were closed before their peers had received all: %zu "
-                "messages of %zu bytes in all",
-                worker->closes.conns, worker->closes.messages, worker->closes.bytes);
+    const ri_conn_t *conn;
+    size_t conns = 0, count = 0, bytes = 0;
+
+    ucs_list_for_each(conn, &worker->conns, list) {
+        if ((conn->flags & RI_CONN_LEFT) && !close_is_peers_too(conn) &&
+            ri_conn_is_needed(conn, RI_CONN_NEED_MEMORY)) {
+            ++conns;
+            close_count(conn, &count, &bytes);
+        }
+    }
+    if (conns > 1) { /* one was told when it was closed */
+        ri_warn("%zu peers have not received all that was sent to them before their "
+                "connections were closed: %zu messages of %zu bytes in all",
+                conns, count, bytes);
     }
 }
 

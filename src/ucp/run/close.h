@@ -91,7 +91,8 @@ void ri_close_leave_conn(ri_conn_t *conn);
 /** Report what the peer of a conn has not received, once in a process. */
 void ri_close_report(const ri_conn_t *conn);
 
-/** A worker ends: report what all peers had not received, if there were several. */
+/** A worker ends: report what peers have not received by now whose connections were closed, if there are
+ * several. */
 void ri_close_report_all(const ri_worker_t *worker);
 
 /** Tell the peer what it may be told, and leave the conn as ri_close_leave_conn() does. */

@@ -10,6 +10,7 @@ extern "C" {
 
 #include <algorithm>
 #include <cstdlib>
+#include <fcntl.h>
 #include <functional>
 #include <gtest/gtest.h>
 #include <string>
@@ -23,7 +24,14 @@ protected:
     void SetUp() override
     {
         ri_log_level = RI_LOG_LEVEL_WARN;
-        setenv("FLUX_JOB_ID", ("warn-" + std::to_string(getpid())).c_str(), 1);
+        for (const char *name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID",
+                                 "PMIX_NAMESPACE", "PMI_RANK", "PMIX_RANK"}) {
+            unsetenv(name); /* of a launcher that has started this program */
+        }
+        setenv("FLUX_JOB_ID",
+               ("warn-" + std::to_string(getpid()) + "-" + std::to_string(++m_tests))
+                       .c_str(),
+               1);
     }
 
     void TearDown() override
@@ -31,6 +39,8 @@ protected:
         unsetenv("FLUX_JOB_ID");
         ri_log_level = RI_LOG_LEVEL_WARN;
     }
+
+    static int m_tests;
 
     /* @return How many lines of warnings came. */
     static size_t lines(const std::function<void()> &say)
@@ -59,6 +69,8 @@ protected:
     }
 };
 
+int test_warn_once::m_tests;
+
 TEST_F(test_warn_once, one_rank_says_what_all_have_to_say)
 {
     EXPECT_EQ(1u, lines([] { ri_warn_once("value %d", 1); }));
@@ -82,9 +94,58 @@ TEST_F(test_warn_once, other_jobs_say_it_too)
 
 TEST_F(test_warn_once, processes_of_no_job_say_it_each)
 {
+    std::string text = "value 5." +
+                       std::to_string(m_tests); /* also where this is repeated */
+
     unsetenv("FLUX_JOB_ID");
-    EXPECT_EQ(1u, lines([] { ri_warn_once("value 5"); }));
-    EXPECT_TRUE(another_says("value 5"));
+    EXPECT_EQ(1u, lines([&] { ri_warn_once("%s", text.c_str()); }));
+    EXPECT_TRUE(another_says(text.c_str()));
+}
+
+TEST_F(test_warn_once, ranks_of_a_job_without_a_name_have_a_parent)
+{
+    unsetenv("FLUX_JOB_ID");
+    setenv("PMI_RANK", "1", 1);
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool first  = another_says("value 7"); /* its socket is closed by now */
+        pid_t child = fork();
+        if (child == 0) {
+            ri_warn_once("value 7");
+            _exit(another_says("value 7")); /* it has another parent */
+        }
+        int status;
+        waitpid(child, &status, 0);
+        _exit(first && WIFEXITED(status) && (WEXITSTATUS(status) == 1));
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    unsetenv("PMI_RANK");
+    EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 1));
+}
+
+/* Who prints no warnings leaves them to others. */
+TEST_F(test_warn_once, a_silent_rank_is_no_speaker)
+{
+    ri_log_level = RI_LOG_LEVEL_ERROR;
+    EXPECT_EQ(0u, lines([] { ri_warn_once("value 8"); }));
+    ri_log_level = RI_LOG_LEVEL_WARN;
+    EXPECT_TRUE(another_says("value 8"));
+}
+
+/* A program without a standard input still has none. */
+TEST_F(test_warn_once, closed_streams_stay_closed)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        close(STDIN_FILENO);
+        ri_warn_once("value 9");
+        _exit(fcntl(STDIN_FILENO, F_GETFD) == -1);
+    }
+    waitpid(pid, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 1));
 }
 
 TEST_F(test_warn_once, the_others_say_it_at_level_info)
