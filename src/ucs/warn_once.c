@@ -44,7 +44,7 @@ static void warn_name_job(char *name, size_t max)
     }
 }
 
-/* @return A socket that is none of the standard streams, should one of these be closed; or -1. */
+/* @return A socket that is no standard stream, should one be closed; or -1. */
 static int warn_socket(void)
 {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

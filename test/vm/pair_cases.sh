@@ -30,7 +30,7 @@ full  rc_channel          300 pair 'tx_eager_rdma' MPI 2 order --iters 3 "${BY_C
 full  rc_ipv4             300 pair "$BY_RC" MPI 2 two_hosts UCXRI_IB_GID_INDEX=1
 full  rc_four             400 pair 'qp_created rings_offered rx_read_bytes|tx_written_bytes' MPI 4 two_hosts
 full  ud_get              300 pair 'tx_ud ud_received' MPI 2 two_hosts UCXRI_RTR=n $BY_UD
-full  ud_early            300 pair 'rtr_used tx_recv_rndv ud_received' MPI 2 early_receives --iters 8 UCXRI_RTR=y $BY_UD
+full  ud_early            300 pair 'rtr_used tx_recv_rndv ud_received' MPI 2 mix_modes --iters 80 UCXRI_RTR=y $BY_UD
 full  ud_ipv4             300 pair 'ud_received' MPI 2 two_hosts $BY_UD UCXRI_IB_GID_INDEX=1
 full  ud_four             400 pair 'ud_received rings_offered' MPI 4 two_hosts $BY_UD
 full  tcp                 300 pair 'tx_bulk' MPI 2 two_hosts UCXRI_IB_DEVICES=
