@@ -105,8 +105,8 @@ int check_is_ours(const char *entry, size_t length)
            check_is_named(entry, length, CHECK_WIN_OPENMPI);
 }
 
-/* @return The first entry of a list, as LD_PRELOAD is one or NULL, that is a file of this name, and its
- * length; NULL: there is none. */
+/* @return The first entry of a list, as LD_PRELOAD is one or NULL, that is a file of this name, and
+ * its length; NULL: there is none. */
 static const char *check_find_entry(const char *list, const char *name, size_t *length_p)
 {
     size_t length;

@@ -65,8 +65,8 @@ void check_program(check_t *check, const char *library, const char *program);
  * loaded it here; then @a program by its path, unless it is NULL. */
 void check_environment(check_t *check, const char *program);
 
-/** Note whose the windows of the program are, if there is no fault. @a libraries are what is preloaded,
- * as LD_PRELOAD has it; NULL: nothing. */
+/** Note whose the windows of the program are, if there is no fault. @a libraries are what is
+ * preloaded, as LD_PRELOAD has it; NULL: nothing. */
 void check_note_windows(check_t *check, const char *libraries);
 
 /** Find a program as execvp() does.

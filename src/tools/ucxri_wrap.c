@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A text is broken at blanks. All of its lines are made in memory and written by one call, so that
+ * lines of several ranks do not mix.
  */
 #include "ucxri_wrap.h"
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A hash of bytes (FNV-1a), for names: nobody who may choose the bytes is kept from finding others with
- * the same hash. The upper bits depend on all bytes, the lowest ones on few.
+ * A hash of bytes (FNV-1a), for names: nobody who may choose the bytes is kept from finding others
+ * with the same hash. The upper bits depend on all bytes, the lowest ones on few.
  */
 #ifndef RI_HASH_H
 #define RI_HASH_H

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Free places are a queue, so that each place rests as long as possible before it is used again
+ * with the next generation: an id that is late by many others is found to be stale.
  */
 #include "id_table.h"
 

@@ -28,8 +28,8 @@
 
 #define WARN_JOB_MAX 256
 
-/* Name the job of this process, as launchers tell it: within a batch job there may be several. Without
- * a name those who have the same parent are taken for one job, if they know their ranks. */
+/* Name the job of this process, as launchers tell it: within a batch job there may be several.
+ * Without a name those who have the same parent are taken for one job, if they know their ranks. */
 static void warn_name_job(char *name, size_t max)
 {
     const char *space = getenv("PMIX_NAMESPACE");

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Accumulates on the memory of a rank: each element is changed, and read, as if there were nobody
- * else. An operation is over when its call returns, whoever does it, so that those of one origin are
- * in the order in which the program has called them.
+ * else. An operation is over when its call returns, whoever does it, so that those of one origin
+ * are in the order in which the program has called them.
  */
 #ifndef RI_WIN_ACCUMULATE_H
 #define RI_WIN_ACCUMULATE_H

@@ -24,8 +24,8 @@ int ri_accumulate_local(ri_window_t *window, const ri_window_part_t *part,
                         const char *from, char *result, const ri_typed_t *target,
                         MPI_Op op);
 
-/** Put the @a size bytes of @a value in the place of those at @a to if they are those of @a compare.
- * @a result gets them as they were, and may be @a compare. @a part is as above. */
+/** Put the @a size bytes of @a value in the place of those at @a to if they are those of @a
+ * compare. @a result gets them as they were, and may be @a compare. @a part is as above. */
 void ri_accumulate_local_swap(ri_window_t *window, const ri_window_part_t *part,
                               size_t size, const void *value, const void *compare,
                               void *result, void *to);

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is in one piece is asked for in parts that an entry of the mailbox has room for, and in longer
- * ones by system calls. Pieces go together, many at a time, in both ways. Of elements with gaps the
- * memory is brought here, changed, and brought back, while all of its locks are held.
+ * What is in one piece is asked for in parts that an entry of the mailbox has room for, and in
+ * longer ones by system calls. Pieces go together, many at a time, in both ways. Of elements with
+ * gaps the memory is brought here, changed, and brought back, while all of its locks are held.
  */
 #include "accumulate_remote.h"
 #include "accumulate_local.h"
@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is asked for, beside RI_WINDOW_OPS_KIND and the code of ri_element_code(): the elements as they
- * were; or to compare and swap one element, without a code. */
+/* What is asked for, beside RI_WINDOW_OPS_KIND and the code of ri_element_code(): the elements as
+ * they were; or to compare and swap one element, without a code. */
 #define REMOTE_FETCH RI_PIECES_FETCH
 #define REMOTE_SWAP  0x2000u
 
@@ -172,7 +172,8 @@ static int remote_run(ri_window_t *window, const ri_window_part_t *part,
     return error;
 }
 
-/* @return How many pieces are combined at once, the first of which is shorter than REMOTE_LONG bytes. */
+/* @return How many pieces are combined at once, the first of which is shorter than REMOTE_LONG
+ * bytes. */
 static size_t remote_some(const ri_segment_t *pieces, size_t count, size_t *bytes)
 {
     size_t i;

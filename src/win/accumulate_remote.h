@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Accumulates on memory that only its own process has mapped (remote.h). The process does those on
- * numbers of C when it is in the library. If it is not, or does not want to, the origin does them, by
- * system calls, with the same locks.
+ * numbers of C when it is in the library. If it is not, or does not want to, the origin does them,
+ * by system calls, with the same locks.
  */
 #ifndef RI_WIN_ACCUMULATE_REMOTE_H
 #define RI_WIN_ACCUMULATE_REMOTE_H

@@ -40,8 +40,8 @@ int ri_call_accumulate(ri_window_t *window, ri_call_buffer_t origin,
 int ri_call_compare_and_swap(ri_window_t *window, const void *value, const void *compare,
                              void *result, ri_call_target_t to);
 
-/** The request of an operation at @a rank, if @a error is MPI_SUCCESS: it is over, as far as this process
- * sees. @return An error. */
+/** The request of an operation at @a rank, if @a error is MPI_SUCCESS: it is over, as far as this
+ * process sees. @return An error. */
 int ri_call_request(ri_window_t *window, int rank, int error, MPI_Request *request);
 
 #endif

@@ -119,8 +119,9 @@ static void envelope_free(envelope_t *envelope)
     free(envelope->types);
 }
 
-/* Whether the type @a i of those that a type is made of has no elements in it: it is in a block of a
- * struct that has none. The lengths of blocks are integers, or counts if there are no integers. */
+/* Whether the type @a i of those that a type is made of has no elements in it: it is in a block of
+ * a struct that has none. The lengths of blocks are integers, or counts if there are no
+ * integers. */
 static int envelope_is_empty(const envelope_t *envelope, size_t i)
 {
     if (envelope->combiner != MPI_COMBINER_STRUCT) {

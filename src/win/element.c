@@ -83,8 +83,8 @@ static int element_is_done_here(ri_element_kind_t kind)
     }
 }
 
-/* A predefined type. The size of integers and reals is left open by C and Fortran: the kind of eight
- * bytes stands for all of them. */
+/* A predefined type. The size of integers and reals is left open by C and Fortran: the kind of
+ * eight bytes stands for all of them. */
 typedef struct element_type {
     MPI_Datatype handle;
     ri_element_kind_t kind;

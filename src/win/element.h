@@ -59,11 +59,12 @@ unsigned ri_element_code(const ri_element_t *element, MPI_Op op);
 /* The bits of such a number. */
 #define RI_ELEMENT_CODE_MASK 0x3ffu
 
-/** @return Whether @a bytes are whole elements of a number, which may be any one, of an operation that
- * is done here. */
+/** @return Whether @a bytes are whole elements of a number, which may be any one, of an operation
+ * that is done here. */
 int ri_element_code_fits(unsigned code, size_t bytes);
 
-/** @return Whether the operation of a number puts the data of the origin in the place of the target's. */
+/** @return Whether the operation of a number puts the data of the origin in the place of the
+ * target's. */
 int ri_element_code_replaces(unsigned code);
 
 /** @return Whether the operation of a number does without data of the origin. */

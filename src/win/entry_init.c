@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * MPI_Init() and MPI_Init_thread(), around which the ranks see which of them have this library. Each
- * function calls the next one of its own name: with MPI_ that may be a tool's, which calls PMPI_.
+ * MPI_Init() and MPI_Init_thread(), around which the ranks see which of them have this library.
+ * Each function calls the next one of its own name: with MPI_ that may be a tool's, which calls
+ * PMPI_.
  */
 #include "present.h"
 #include "real.h"
@@ -13,8 +14,8 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* A process that takes no windows does not join the others, so that they leave theirs to the MPI, too:
- * one with UCXRI_WIN=n, or one that loads its MPI later. */
+/* A process that takes no windows does not join the others, so that they leave theirs to the MPI,
+ * too: one with UCXRI_WIN=n, or one that loads its MPI later. */
 static int init_takes_windows(void)
 {
     return (ri_setting() != RI_SETTING_NO) && (ri_setting() != RI_SETTING_OFF) &&

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of MPI by which windows begin, are asked, synchronise and end, in the place of the MPI's
- * own.
+ * Functions of MPI by which windows begin, are asked, synchronise and end, in the place of the
+ * MPI's own.
  */
 #include "entry.h"
 #include "epoch.h"
@@ -209,7 +209,8 @@ static int entry_get_group(const ri_window_t *window, MPI_Group *group)
     return ri_window_end(window, PMPI_Group_excl(window->group, 0, NULL, group));
 }
 
-/* The info of the MPI's window, and whether atomic operations and locks may need progress of a target. */
+/* The info of the MPI's window, and whether atomic operations and locks may need progress of a
+ * target. */
 static int entry_get_info(const ri_window_t *window, MPI_Info *info)
 {
     int error = ri_real()->Win_get_info(window->handle, info);

@@ -12,8 +12,8 @@
 
 #include "window.h"
 
-/** @return MPI_SUCCESS if an operation may access @a rank in the present epoch, or MPI_ERR_RMA_SYNC.
- * An operation that follows a fence opens the epoch of the fence. */
+/** @return MPI_SUCCESS if an operation may access @a rank in the present epoch, or
+ * MPI_ERR_RMA_SYNC. An operation that follows a fence opens the epoch of the fence. */
 static inline int ri_epoch_access(ri_window_t *window, int rank)
 {
     const ri_window_target_t *target = &window->targets[rank];
@@ -47,7 +47,8 @@ int ri_epoch_fence(ri_window_t *window, int mode);
 /** Open this process for the ranks of @a group. @return An MPI error class. */
 int ri_epoch_post(ri_window_t *window, MPI_Group group, int mode);
 
-/** Begin to access the ranks of @a group, when each has opened itself. @return An MPI error class. */
+/** Begin to access the ranks of @a group, when each has opened itself. @return An MPI error
+ * class. */
 int ri_epoch_start(ri_window_t *window, MPI_Group group, int mode);
 
 /** End what ri_epoch_start() has begun. @return An MPI error class. */
@@ -61,8 +62,8 @@ int ri_epoch_wait(ri_window_t *window);
  * class. */
 int ri_epoch_test(ri_window_t *window, int *flag);
 
-/** Lock a rank of the window. @a type is MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE. @return An MPI error
- * class. */
+/** Lock a rank of the window. @a type is MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE. @return An MPI
+ * error class. */
 int ri_epoch_lock(ri_window_t *window, int type, int rank, int mode);
 
 /** Give a rank back that ri_epoch_lock() has locked. @return An MPI error class. */

@@ -2,11 +2,12 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The steps: each rank looks whether all others have this library; all ranks tell what they ask for,
- * and where they run; the first rank of each host makes a file for the memory of all on it; the others
- * map it; all say whether they have; ranks of several hosts connect (make_net.h). Then the MPI makes its
- * window of this process alone, and all say so. (One of all ranks would take time, and Open MPI's share
- * files whose names may be those of another window that is made at the same time.)
+ * The steps: each rank looks whether all others have this library; all ranks tell what they ask
+ * for, and where they run; the first rank of each host makes a file for the memory of all on it;
+ * the others map it; all say whether they have; ranks of several hosts connect (make_net.h). Then
+ * the MPI makes its window of this process alone, and all say so. (One of all ranks would take
+ * time, and Open MPI's share files whose names may be those of another window that is made at the
+ * same time.)
  */
 #include "make.h"
 #include "epoch.h"
@@ -75,8 +76,8 @@ static size_t make_places(const ri_make_told_t *told, int rank, int ranks, size_
     return make_pages(at);
 }
 
-/* Hear of the file of this host. @a file is that of the rank, if it has made one, and then that of the
- * host; its size is 0 if there is none. */
+/* Hear of the file of this host. @a file is that of the rank, if it has made one, and then that of
+ * the host; its size is 0 if there is none. */
 static void make_hear_file(const ri_make_told_t *told, int rank, int ranks, MPI_Comm comm,
                            make_file_t *file)
 {
@@ -225,8 +226,8 @@ static void make_free_window(ri_window_t *window)
     free(window);
 }
 
-/* A communicator of this process alone whose errors are returned; MPI_COMM_NULL if there is none. It
- * is made once, and is there to the end. */
+/* A communicator of this process alone whose errors are returned; MPI_COMM_NULL if there is none.
+ * It is made once, and is there to the end. */
 static MPI_Comm make_self(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -245,9 +246,9 @@ static MPI_Comm make_self(void)
     return self;
 }
 
-/* The MPI's window of this process. It is of the memory, so that Fortran's functions that do not call
- * those of C find the attributes in it. Some modules of Open MPI refuse MPI_Win_create() on one
- * process; all have MPI_Win_allocate(). @return Whether it is made. */
+/* The MPI's window of this process. It is of the memory, so that Fortran's functions that do not
+ * call those of C find the attributes in it. Some modules of Open MPI refuse MPI_Win_create() on
+ * one process; all have MPI_Win_allocate(). @return Whether it is made. */
 static int make_handle(const ri_make_args_t *args, void *base, MPI_Win *handle_p)
 {
     MPI_Comm self = make_self();
@@ -265,8 +266,8 @@ static int make_handle(const ri_make_args_t *args, void *base, MPI_Win *handle_p
                                     handle_p) == MPI_SUCCESS);
 }
 
-/* The rest of what this process has of a window, which has all but a handle. @return Whether all ranks
- * have done it. */
+/* The rest of what this process has of a window, which has all but a handle. @return Whether all
+ * ranks have done it. */
 static int make_finish(const ri_make_args_t *args, ri_window_t *window)
 {
     int is_ok;

@@ -16,13 +16,13 @@
  * @param base_p    Set to the memory of this rank; NULL if the program makes that.
  * @param handle_p  Set to the window.
  *
- * @return Whether it is made, the same on all ranks. If not, the MPI is to make it, or to say what is
- *         wrong.
+ * @return Whether it is made, the same on all ranks. If not, the MPI is to make it, or to say
+ *         what is wrong.
  */
 int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p);
 
-/** Free a window, with the MPI's own. Collective. @return What MPI_Win_free() is to return: the error
- * handler has been called. */
+/** Free a window, with the MPI's own. Collective. @return What MPI_Win_free() is to return: the
+ * error handler has been called. */
 int ri_make_free(ri_window_t *window, MPI_Win *handle_p);
 
 #endif

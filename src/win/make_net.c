@@ -20,8 +20,8 @@ const ri_window_ops_t *ri_make_net_ops(void)
     return ri_setting_takes_hosts() ? ri_remote_ops() : NULL;
 }
 
-/* @return What all ranks have told, for free(); NULL: one of them could not. @a length_p is set to the
- * room of each, at the start of which the length of what was told stands. */
+/* @return What all ranks have told, for free(); NULL: one of them could not. @a length_p is set to
+ * the room of each, at the start of which the length of what was told stands. */
 static char *make_net_tell(const ri_window_t *window, const void *told, size_t length,
                            MPI_Comm comm, size_t *length_p)
 {

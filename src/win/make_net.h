@@ -9,12 +9,12 @@
 
 #include "window.h"
 
-/** @return What libucxri.so can do for such a window; NULL: it is not there, not in use, or windows of
- * several hosts are left to the MPI. */
+/** @return What libucxri.so can do for such a window; NULL: it is not there, not in use, or windows
+ * of several hosts are left to the MPI. */
 const ri_window_ops_t *ri_make_net_ops(void);
 
-/** Connect all ranks of a window with those of other hosts. Collective. The window has all but that and
- * a handle. @return Whether all are connected, the same on all ranks. */
+/** Connect all ranks of a window with those of other hosts. Collective. The window has all but that
+ * and a handle. @return Whether all are connected, the same on all ranks. */
 int ri_make_net(ri_window_t *window, const ri_window_ops_t *ops, MPI_Comm comm);
 
 #endif

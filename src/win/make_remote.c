@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Each rank tells all others how its memory is reached, and tries to reach theirs. All ranks take each
- * step, also those for which one has failed.
+ * Each rank tells all others how its memory is reached, and tries to reach theirs. All ranks take
+ * each step, also those for which one has failed.
  */
 #define _GNU_SOURCE
 #include "make_remote.h"

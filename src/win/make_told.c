@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * One exchange for all: each rank tells a record of a fixed length, and everything else is concluded
- * from the records of all.
+ * One exchange for all: each rank tells a record of a fixed length, and everything else is
+ * concluded from the records of all.
  */
 #include "make_told.h"
 #include "../ucs/log.h"
@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The ranks of a host that reach memory of the program: a mailbox has a slot for each other process. */
+/* The ranks of a host that reach memory of the program: a mailbox has a slot for each other
+ * process. */
 #define TOLD_REMOTE_RANKS RI_MAILBOX_SLOTS
 
 /* Changed with the form of what is told and of what is shared. */

@@ -2,15 +2,16 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the ranks of a new window tell each other, and what follows from that: which of them are on one
- * host, and whether the window is for this library. All ranks conclude the same.
+ * What the ranks of a new window tell each other, and what follows from that: which of them are on
+ * one host, and whether the window is for this library. All ranks conclude the same.
  */
 #ifndef RI_WIN_MAKE_TOLD_H
 #define RI_WIN_MAKE_TOLD_H
 
 #include "window.h"
 
-/* The memory of all ranks: what any machine can map, and a sum of which with pages does not overflow. */
+/* The memory of all ranks: what any machine can map, and a sum of which with pages does not
+ * overflow. */
 #define RI_MAKE_TOLD_SIZE_MAX (INT64_C(1) << 56)
 
 #define RI_MAKE_TOLD_UNREACHABLE "the ranks cannot reach each other's own memory"

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A layout that is known is copied by this library. Two of them are copied run by run, or, if the runs
- * are short and differ, by way of a piece of memory that stays in the cache. Of a type that is not understood the
- * MPI makes packed bytes.
+ * A layout that is known is copied by this library. Two of them are copied run by run, or, if the
+ * runs are short and differ, by way of a piece of memory that stays in the cache. Of a type that is
+ * not understood the MPI makes packed bytes.
  */
 #include "move.h"
 #include "../ucp/dt/layout_copy.h"
@@ -42,7 +42,8 @@ static void move_bytes(const void *from, void *to, size_t size)
     memcpy(to, from, size);
 }
 
-/* By the MPI. The packed form of both MPIs between processes of one kind of machine is the bytes. */
+/* By the MPI. The packed form of both MPIs between processes of one kind of machine is the
+ * bytes. */
 static int move_pack_mpi(const ri_typed_t *from, void *packed)
 {
     size_t size  = ri_typed_size(from);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A rank that serves an order does not wait: it takes a ticket of a gate at once, and looks at it again
- * until it is inside; of stripes it takes all or none.
+ * A rank that serves an order does not wait: it takes a ticket of a gate at once, and looks at it
+ * again until it is inside; of stripes it takes all or none.
  */
 #include "order.h"
 #include "remote.h"
@@ -118,7 +118,8 @@ int ri_order_write(ri_window_t *window, int rank, size_t offset, uint32_t value)
     return ri_remote_error(part->net->say(part->reach, &order));
 }
 
-/* @return The word that another rank may write, or NULL: that of a round, or one of its own cell. */
+/* @return The word that another rank may write, or NULL: that of a round, or one of its own
+ * cell. */
 static _Atomic(uint32_t) *order_word(ri_window_control_t *control,
                                      const ri_window_order_t *order)
 {

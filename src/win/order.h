@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Locks and words in the control memory of a rank. Those of a rank of another host are taken by that
- * rank for the one that asks, when it makes progress: in the memory that the ranks of its host use
- * directly, so that all of them stand in one row.
+ * Locks and words in the control memory of a rank. Those of a rank of another host are taken by
+ * that rank for the one that asks, when it makes progress: in the memory that the ranks of its host
+ * use directly, so that all of them stand in one row.
  */
 #ifndef RI_WIN_ORDER_H
 #define RI_WIN_ORDER_H
@@ -27,22 +27,23 @@ int ri_order_enter(ri_window_t *window, const ri_order_gate_t *gate, int joins);
 /** Leave a gate. */
 void ri_order_leave(ri_window_t *window, const ri_order_gate_t *gate);
 
-/** Lock stripes of a rank, here or on another host: what this rank has asked for before is done then.
+/** Lock stripes of a rank, here or on another host: what this rank has asked for before is done
+ * then.
  * @return An MPI error class. */
 int ri_order_lock(ri_window_t *window, const ri_window_part_t *part,
                   ri_stripes_t stripes);
 
-/** Unlock them: what this rank has written there is there. @return An MPI error class: the locks are
- * free in any case. */
+/** Unlock them: what this rank has written there is there. @return An MPI error class: the locks
+ * are free in any case. */
 int ri_order_unlock(ri_window_t *window, const ri_window_part_t *part,
                     ri_stripes_t stripes);
 
-/** Write a number to @a offset in the control memory of a rank, here or on another host. What was settled
- * before is there when the rank sees it. @return An MPI error class. */
+/** Write a number to @a offset in the control memory of a rank, here or on another host. What was
+ * settled before is there when the rank sees it. @return An MPI error class. */
 int ri_order_write(ri_window_t *window, int rank, size_t offset, uint32_t value);
 
-/** order() of a server (core/window_ops.h): wire input. @a arg is the window. @return What has become of
- * it. */
+/** order() of a server (core/window_ops.h): wire input. @a arg is the window. @return What has
+ * become of it. */
 ri_window_ordered_t ri_order_serve(void *arg, const ri_window_order_t *order,
                                    uint64_t *state);
 

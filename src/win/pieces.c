@@ -204,8 +204,8 @@ static int pieces_are_within(ri_window_t *window, const pieces_served_t *request
                          span + length);
 }
 
-/* @return Whether the places of a request are there, and all of its pieces are memory that others may
- * use. */
+/* @return Whether the places of a request are there, and all of its pieces are memory that others
+ * may use. */
 static int pieces_are_valid(ri_window_t *window, pieces_served_t *request, size_t size,
                             unsigned kind)
 {

@@ -16,30 +16,30 @@
 #define RI_PIECES_SHORT 256
 
 /* In the kind of a mailbox (ri_mailbox_head_t), beside RI_WINDOW_OPS_KIND and the code of
- * ri_element_code(): what is asked for is about pieces; their locks are taken; the bytes as they were
- * are the result. */
+ * ri_element_code(): what is asked for is about pieces; their locks are taken; the bytes as they
+ * were are the result. */
 #define RI_PIECES_KIND  0x1000u
 #define RI_PIECES_LOCK  0x0800u
 #define RI_PIECES_FETCH 0x4000u
 
 /**
- * Have the process of a part do an operation on pieces of its memory, as many as one request has room
- * for.
+ * Have the process of a part do an operation on pieces of its memory, as many as one request has
+ * room for.
  *
  * @param kind    The code of the operation, and RI_PIECES_LOCK or not.
  * @param from    Packed data for all pieces; NULL: the operation has none.
  * @param result  Gets the pieces as they were, packed; NULL: that is not wanted.
  *
- * @return How many of the pieces are done, the first ones; 0: none is, as the process does not look, or
- *         does not want to.
+ * @return How many of the pieces are done, the first ones; 0: none is, as the process does not
+ *         look, or does not want to.
  */
 size_t ri_pieces_ask(ri_window_t *window, const ri_window_part_t *part, unsigned kind,
                      const char *from, char *result, const ri_segment_t *pieces,
                      size_t count);
 
 /**
- * The same for data of which all runs have one length, no more than RI_PIECES_SHORT, and one stride: in
- * as many requests as it takes.
+ * The same for data of which all runs have one length, no more than RI_PIECES_SHORT, and one
+ * stride: in as many requests as it takes.
  *
  * @param there  A buffer of that process.
  * @param size   Bytes of its data.

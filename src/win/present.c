@@ -2,24 +2,25 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The ranks meet in a file of shared memory, whose name is made of the host, the user and the job. Each
- * rank that begins writes its number behind those of the others. The first rank whose MPI_Init() has
- * ended writes an end behind them. No rank can join after that, and all that are in the file read the
- * same. A rank that finds an end makes a new file, for itself and for those that are as late. So the
- * result does not depend on which rank waits for which other one in MPI_Init(): the ranks of one file
- * see each other, and see nobody else.
+ * The ranks meet in a file of shared memory, whose name is made of the host, the user and the job.
+ * Each rank that begins writes its number behind those of the others. The first rank whose
+ * MPI_Init() has ended writes an end behind them. No rank can join after that, and all that are in
+ * the file read the same. A rank that finds an end makes a new file, for itself and for those that
+ * are as late. So the result does not depend on which rank waits for which other one in MPI_Init():
+ * the ranks of one file see each other, and see nobody else.
  *
  * What the name is made of must be the same for all ranks of a job, and only for them. The launcher
- * gives it to the ranks: PMIx has a name for the job, and one for its server; with the simpler PMI it is
- * the process at the other end of a connection; Slurm has numbers. If two jobs have the same name all
- * the same, a number is in the file twice, and the file counts for nothing. Processes that PMI has
- * spawned have the same connection as those that have spawned them, so that they have no name.
+ * gives it to the ranks: PMIx has a name for the job, and one for its server; with the simpler PMI
+ * it is the process at the other end of a connection; Slurm has numbers. If two jobs have the same
+ * name all the same, a number is in the file twice, and the file counts for nothing. Processes that
+ * PMI has spawned have the same connection as those that have spawned them, so that they have no
+ * name.
  *
  * A rank that is in the file must not leave a window to the MPI for a reason that the others cannot
  * know. So the job ends where that would be necessary.
  *
- * Rejected: a socket for each rank, which the others connect to: what a rank sees depends on when it
- * looks. A lock of each rank in a file: a program that closes all its files gives it back.
+ * Rejected: a socket for each rank, which the others connect to: what a rank sees depends on when
+ * it looks. A lock of each rank in a file: a program that closes all its files gives it back.
  */
 #include "present.h"
 #include "setting.h"
@@ -200,7 +201,8 @@ static void present_unlock_file(void)
     flock(present.fd, LOCK_UN);
 }
 
-/* With the lock of the file nobody else reads or changes it. @return Whether this process has it. */
+/* With the lock of the file nobody else reads or changes it. @return Whether this process has
+ * it. */
 static int present_lock_file(void)
 {
     double end = ri_clock_now() + PRESENT_PATIENCE;
@@ -220,8 +222,8 @@ static void present_close(void)
     present.fd = -1;
 }
 
-/* Any user may have made a file of that name, or a link to another one. @return Whether it is one that
- * this library has made for this user. */
+/* Any user may have made a file of that name, or a link to another one. @return Whether it is one
+ * that this library has made for this user. */
 static int present_is_own_file(void)
 {
     struct stat st;
@@ -483,8 +485,8 @@ static int present_world_ranks(MPI_Comm comm, int ranks, int *of_world, int *of_
     return is_ok;
 }
 
-/* Have the MPI look for the address of a rank. Open MPI does so when it first has something for it: a
- * request to send, which is never started. */
+/* Have the MPI look for the address of a rank. Open MPI does so when it first has something for it:
+ * a request to send, which is never started. */
 static void present_find(int rank)
 {
     MPI_Request request;
@@ -496,8 +498,8 @@ static void present_find(int rank)
     }
 }
 
-/* Of a communicator with ranks of other hosts. What a rank does follows from what all ranks have told,
- * so that all come to the same. @return Why not all of them take windows, or NULL. */
+/* Of a communicator with ranks of other hosts. What a rank does follows from what all ranks have
+ * told, so that all come to the same. @return Why not all of them take windows, or NULL. */
 static const char *present_look_far(const int *of_world, int ranks)
 {
     ri_window_rank_func_t look = (ri_window_rank_func_t)dlsym(RTLD_DEFAULT,

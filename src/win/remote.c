@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Data in one piece is put and got as it is. Of other data the pieces are found first: by the layout
- * of its type; or, if that is not understood, by having the MPI unpack ones to where there were zeros.
+ * Data in one piece is put and got as it is. Of other data the pieces are found first: by the
+ * layout of its type; or, if that is not understood, by having the MPI unpack ones to where there
+ * were zeros.
  */
 #include "remote.h"
 #include "element.h"
@@ -14,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gaps are got as well if there are no more bytes to a piece than a system call copies in the time that
- * it takes for one; and no more in all than are worth the memory. */
+/* Gaps are got as well if there are no more bytes to a piece than a system call copies in the time
+ * that it takes for one; and no more in all than are worth the memory. */
 #define REMOTE_GAP      1024
 /* Through a network all bytes together are at most so many times those of the data. */
 #define REMOTE_NET_GAPS 2
@@ -45,8 +46,8 @@ int ri_remote_error(ri_window_fate_t fate)
     }
 }
 
-/* Wait until memory of the library is not used any more. @return @a error, or what has become of what
- * used it. */
+/* Wait until memory of the library is not used any more. @return @a error, or what has become of
+ * what used it. */
 static int remote_here(const ri_window_part_t *part, int error)
 {
     int here = ri_remote_settle_part(part);

@@ -36,7 +36,8 @@ int ri_remote_load(const ri_window_part_t *part, const ri_typed_t *there, char *
 /** Copy it back, in the same way. @return An MPI error class. */
 int ri_remote_store(const ri_window_part_t *part, const ri_typed_t *there, char *image);
 
-/** Wait until this process may change what it has put to a rank, and has what it has got from there.
+/** Wait until this process may change what it has put to a rank, and has what it has got from
+ * there.
  * @return An MPI error class. */
 static inline int ri_remote_settle_part(const ri_window_part_t *part)
 {
@@ -44,7 +45,8 @@ static inline int ri_remote_settle_part(const ri_window_part_t *part)
                                  ri_remote_error(part->net->settle_here(part->reach));
 }
 
-/** What ri_remote_settle_here() does if there is such memory. @return As ri_remote_settle_here(). */
+/** What ri_remote_settle_here() does if there is such memory. @return As
+ * ri_remote_settle_here(). */
 int ri_remote_settle_here_slow(ri_window_t *window, int rank);
 
 /** The same for @a rank; a negative one stands for all ranks. @return An MPI error class. */

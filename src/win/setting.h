@@ -20,8 +20,8 @@ int ri_setting_takes_hosts(void);
 /** @return What UCXRI_WIN says. It is read once, when the library is loaded. */
 ri_setting_t ri_setting(void);
 
-/** Warn of values that are not good. Not when the library is loaded, as programs that start others load
- * it as well. */
+/** Warn of values that are not good. Not when the library is loaded, as programs that start others
+ * load it as well. */
 void ri_setting_warn(void);
 
 #endif

@@ -1,6 +1,10 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A stripe is taken by a compare-and-swap of its holder's rank, in the order of the stripes, so
+ * that ranks do not wait for each other in a circle. What a rank holds that has died is taken over
+ * from it.
  */
 #include "stripe.h"
 #include "../ucs/log.h"

@@ -19,7 +19,8 @@ typedef uint64_t ri_stripes_t;
 /** @return The locks of all bytes from one offset to another one, which is not behind it. */
 ri_stripes_t ri_stripes_between(size_t first, size_t last);
 
-/** @return The locks of @a bytes bytes, at least one, at an address in the process that has them. */
+/** @return The locks of @a bytes bytes, at least one, at an address in the process that has
+ * them. */
 static inline ri_stripes_t ri_stripes_of(const ri_window_part_t *part, uintptr_t address,
                                          size_t bytes)
 {

@@ -9,12 +9,12 @@
 
 #include <stddef.h>
 
-/** A window of so many ranks is done by this library. @a all is the memory of all of them, with what
- * belongs to the window, @a own that of this rank. */
+/** A window of so many ranks is done by this library. @a all is the memory of all of them, with
+ * what belongs to the window, @a own that of this rank. */
 void ri_tell_taken(int ranks, size_t all, size_t own);
 
-/** A window was left to the MPI: a line at level info, or a warning if the user has asked for windows
- * of this library. The reason of the window before is not said again.
+/** A window was left to the MPI: a line at level info, or a warning if the user has asked for
+ * windows of this library. The reason of the window before is not said again.
  *
  * @param why       A string that stays.
  * @param is_first  Whether this rank speaks for the others. */

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Pieces are found by the layout of the type; or, if that is not understood, by having the MPI unpack
- * ones to where there were zeros.
+ * Pieces are found by the layout of the type; or, if that is not understood, by having the MPI
+ * unpack ones to where there were zeros.
  */
 #include "walk.h"
 #include "../ucp/dt/layout_copy.h"

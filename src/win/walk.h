@@ -22,8 +22,8 @@ typedef struct ri_walk {
     char *first; /* where that memory begins */
 } ri_walk_t;
 
-/** @return Whether nothing but the MPI knows where the data of a type is. Then the pieces are in the
- * order of the memory, else in that of the data. */
+/** @return Whether nothing but the MPI knows where the data of a type is. Then the pieces are in
+ * the order of the memory, else in that of the data. */
 static inline int ri_walk_is_blind(const ri_datatype_t *type)
 {
     return !type->is_contiguous && (type->layout == NULL);
@@ -53,8 +53,8 @@ size_t ri_walk_count(const ri_typed_t *typed);
 /** @return The same buffer, with its memory from @a image on. */
 ri_typed_t ri_walk_image(const ri_typed_t *typed, char *image);
 
-/** Begin a walk over @a size bytes of data, or over all if ri_walk_is_blind(). ri_walk_end() ends it
- * also after an error. @return An MPI error class. */
+/** Begin a walk over @a size bytes of data, or over all if ri_walk_is_blind(). ri_walk_end() ends
+ * it also after an error. @return An MPI error class. */
 int ri_walk_begin(ri_walk_t *walk, const ri_typed_t *typed, size_t size);
 
 /** Find the next pieces, up to RI_WALK_PIECES, and how many bytes they are together. @return Their

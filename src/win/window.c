@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A wait that is over at once needs no more than looking. Then every so many looks there is a pause.
- * The processor is given away in every fourth pause, which costs nothing if no one else wants it. */
+/* A wait that is over at once needs no more than looking. Then every so many looks there is a
+ * pause. The processor is given away in every fourth pause, which costs nothing if no one else
+ * wants it. */
 #define WAIT_LOOKS 200
 #define WAIT_PAUSE 16
 #define WAIT_YIELD 4
@@ -21,8 +22,8 @@
 /* How often it is looked whether the other ranks live; ns. */
 #define WAIT_LIVES UINT64_C(100000000)
 
-/* An entry of the list, which is never freed: any thread may be reading it. The window is NULL if the
- * entry is free. */
+/* An entry of the list, which is never freed: any thread may be reading it. The window is NULL if
+ * the entry is free. */
 typedef struct window_entry {
     _Atomic(MPI_Win) handle;
     _Atomic(ri_window_t *) window;
@@ -137,8 +138,8 @@ static int window_lives(const ri_window_wait_t *wait)
     return 1;
 }
 
-/* Let the MPI progress. MPICH does not in a probe of MPI_COMM_SELF, nor if a message is found: so the
- * tag is one that programs hardly use. */
+/* Let the MPI progress. MPICH does not in a probe of MPI_COMM_SELF, nor if a message is found: so
+ * the tag is one that programs hardly use. */
 static void window_progress(void)
 {
     static _Atomic(int) tag = -1;

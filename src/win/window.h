@@ -2,17 +2,17 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A window that this library has taken over. All of its memory is in one file that every process
- * of the window maps: first the control memory of each rank, then the memory of the ranks. So an
- * origin reads, writes and locks by itself, and a target need not be in the library. Memory that the
- * program has made is not in the file, and is reached by means of libucxri.so (remote.h).
+ * A window that this library has taken over. All of its memory is in one file that every process of
+ * the window maps: first the control memory of each rank, then the memory of the ranks. So an
+ * origin reads, writes and locks by itself, and a target need not be in the library. Memory that
+ * the program has made is not in the file, and is reached by means of libucxri.so (remote.h).
  *
- * A window of several hosts has such a file on each of them. A rank of another host is asked for what is
- * about its control memory (order.h).
+ * A window of several hosts has such a file on each of them. A rank of another host is asked for
+ * what is about its control memory (order.h).
  *
- * The MPI has a window, too, of this process alone, and of its memory. Its handle is
- * what the program knows, and has the name, the info, the attributes and the error handler. No
- * operation is passed to it, and to make and free it takes no other rank.
+ * The MPI has a window, too, of this process alone, and of its memory. Its handle is what the
+ * program knows, and has the name, the info, the attributes and the error handler. No operation is
+ * passed to it, and to make and free it takes no other rank.
  */
 #ifndef RI_WIN_WINDOW_H
 #define RI_WIN_WINDOW_H
@@ -37,8 +37,8 @@ typedef struct ri_window_word {
 } ri_window_word_t;
 
 /* What a rank tells another one: how many epochs it has opened to that rank, and completed there.
- * It lies in the control memory of the one that is told. The numbers are never set back, so that nothing has to
- * be cleared between two epochs. */
+ * It lies in the control memory of the one that is told. The numbers are never set back, so that
+ * nothing has to be cleared between two epochs. */
 typedef struct ri_window_cell {
     _Alignas(RI_CACHE_LINE) _Atomic(uint32_t) posted;
     _Atomic(uint32_t) completed;
@@ -135,25 +135,26 @@ typedef struct ri_window {
     ri_window_wait_t test;  /* of MPI_Win_test(), from one call to the next one */
 } ri_window_t;
 
-/** A pause in a wait: lets the MPI progress, and now and then gives the processor away and looks whether
- * the ranks live. @return An MPI error class: MPI_ERR_OTHER if one has died. */
+/** A pause in a wait: lets the MPI progress, and now and then gives the processor away and looks
+ * whether the ranks live. @return An MPI error class: MPI_ERR_OTHER if one has died. */
 int ri_window_pause(ri_window_wait_t *wait);
 
-/** To be called again and again in a wait, which may be over soon: lets the other thread of the core
- * go on, and pauses when it was called often. @a arg is a ri_window_wait_t. @return As
+/** To be called again and again in a wait, which may be over soon: lets the other thread of the
+ * core go on, and pauses when it was called often. @a arg is a ri_window_wait_t. @return As
  * ri_window_pause(). */
 int ri_window_wait(void *arg);
 
-/** Wait until @a word, which @a rank counts up, is at least @a value. @return An MPI error class. */
+/** Wait until @a word, which @a rank counts up, is at least @a value. @return An MPI error
+ * class. */
 int ri_window_wait_word(ri_window_t *window, int rank, _Atomic(uint32_t) *word,
                         uint32_t value);
 
-/** @return Whether all of the bytes, at least one, are memory of this rank that others may use: wire
- * input. @a arg is the window. Any thread may call it. */
+/** @return Whether all of the bytes, at least one, are memory of this rank that others may use:
+ * wire input. @a arg is the window. Any thread may call it. */
 int ri_window_has(void *arg, uint64_t address, size_t length);
 
-/** Serve ranks of other hosts, in a call that needs nothing of them: a program may look by such calls for
- * what they do. */
+/** Serve ranks of other hosts, in a call that needs nothing of them: a program may look by such
+ * calls for what they do. */
 static inline void ri_window_serve(const ri_window_t *window)
 {
     if (ri_unlikely(window->shown != NULL)) {

@@ -3,12 +3,12 @@
 
 Usage: comments.py ROOT
 
-In src: each function that a header declares or defines has a comment in front of it, which says
-what is returned, if anything is: by @return, or by another function, as in "as NAME()" or "see
-NAME"; a .c file of 100 lines or more has a head comment of its own; no comment has words that mean
-another one, such as "likewise". In src and test: no file has more than 600 lines. In docs/*.md,
-README.md and NEWS: no line has more than 100 columns, except in tables (lines that begin with |)
-and in preformatted text (lines indented by 4, or between ```).
+In src: no comment has more than 100 columns; each function that a header declares or defines has a
+comment in front of it, which says what is returned, if anything is: by @return, or by another
+function, as in "as NAME()" or "see NAME"; a .c file of 80 lines or more has a head comment of its
+own; no comment has words that mean another one, such as "likewise". In src and test: no file has
+more than 600 lines. In docs/*.md, README.md and NEWS: no line has more than 100 columns, except in
+tables (lines that begin with |) and in preformatted text (lines indented by 4, or between ```).
 """
 
 import glob
@@ -16,7 +16,7 @@ import os
 import re
 import sys
 
-HEAD_LINES = 100
+HEAD_LINES = 80
 MAX_LINES = 600
 MAX_COLUMNS = 100
 DECLARATION = re.compile(r"^(?!typedef|#|extern|return|else|case|goto|union|enum)"
@@ -101,12 +101,19 @@ def long_lines(root):
                     yield os.path.relpath(path, root), number, len(line)
 
 
+def long_comments(path, lines):
+    for number, line in enumerate(lines, 1):
+        if len(line) > MAX_COLUMNS and re.match(r"\s*(/\*|\*)", line):
+            yield f"{path}:{number}: {len(line)} columns"
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     root = sys.argv[1]
     wrong = []
     for path, lines in sources(root, "src", (".c", ".h")):
+        wrong += long_comments(path, lines)
         if path.endswith(".h"):
             wrong += wrong_functions(path, lines)
         head = lines[:next((i for i, line in enumerate(lines) if line.endswith("*/")), 0)]

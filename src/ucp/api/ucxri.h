@@ -63,7 +63,8 @@ typedef enum ucxri_window {
 } ucxri_window_t;
 
 /**
- * Count a window of MPI in the report of this process. Libraries for windows call it. Any thread may.
+ * Count a window of MPI in the report of this process. Libraries for windows call it. Any thread
+ * may.
  *
  * @param whose  Another value than those above is ignored.
  * @param bytes  Of this process's memory in the window, if it is done by a library for windows.

@@ -44,10 +44,11 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status);
  * afterwards. */
 void ri_conn_tell_failure(ri_worker_t *worker, uint32_t id, ucs_status_t status);
 
-/** Number @a sn was not sent as a whole, and no other message can have it: the conn fails with @a status.
- * Sends with earlier numbers go on, as the peer receives them, and may be reading their memory;
- * all others end. Then the stream is told to end before the lost number. If a number was lost
- * before, and not told yet, the earlier one counts. Calls back; the conn may be gone afterwards. */
+/** Number @a sn was not sent as a whole, and no other message can have it: the conn fails with @a
+ * status. Sends with earlier numbers go on, as the peer receives them, and may be reading their
+ * memory; all others end. Then the stream is told to end before the lost number. If a number was
+ * lost before, and not told yet, the earlier one counts. Calls back; the conn may be gone
+ * afterwards. */
 void ri_conn_lose(ri_conn_t *conn, uint32_t sn, ucs_status_t status);
 
 /** Stock reports that the endpoint failed, so the conn does. Endpoints to the same peer that only

@@ -48,8 +48,8 @@ extern ri_costs_t ri_costs;
 #define RI_COSTS_LINE_MIN 50.0
 #define RI_COSTS_LINE_MAX 400.0
 
-/* Bytes of data that take as long by a mailbox as one line: eight lines are on their way at the same
- * time. */
+/* Bytes of data that take as long by a mailbox as one line: eight lines are on their way at the
+ * same time. */
 #define RI_COSTS_MAIL_BYTES 512
 
 /* The least and the largest value of each threshold, all powers of two. Stock sends up to 8 KB

@@ -66,8 +66,8 @@ static inline void ri_peer_note_closing(ri_peer_t *peer)
     }
 }
 
-/** BYE has come by a stream of @a peer, from its conn @a conn_id: note that, and whether none of its
- * streams is open any more. */
+/** BYE has come by a stream of @a peer, from its conn @a conn_id: note that, and whether none of
+ * its streams is open any more. */
 void ri_peer_note_bye(ri_peer_t *peer, uint32_t conn_id);
 
 #endif

@@ -77,8 +77,8 @@ struct ri_req {
  *   BY_KEY, KEY_USED, WRITTEN, NAMED -> NONE  withdrawn, or over
  *
  * The receive is in the posted queue in all states but NAMED, and in BY_GRANT and KEPT until its
- * message has its turn: while the sender still writes then, it is in worker->rtr.writing. The sender
- * may write its memory in BY_GRANT, KEPT, BY_UD, BY_KEY, KEY_USED and NAMED.
+ * message has its turn: while the sender still writes then, it is in worker->rtr.writing. The
+ * sender may write its memory in BY_GRANT, KEPT, BY_UD, BY_KEY, KEY_USED and NAMED.
  */
 typedef enum ri_rtr_state {
     RI_RTR_NONE,     /* nothing */

@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the libraries for windows of MPI (src/win) ask libucxri.so for: memory of other processes that
- * only those have mapped. On one host small operations are left to the process that has the memory, by
- * its mailbox, and all else is copied by system calls. Between hosts UCX puts and gets, and all else
- * is left to the process that has the memory, which serves others when it makes progress.
+ * What the libraries for windows of MPI (src/win) ask libucxri.so for: memory of other processes
+ * that only those have mapped. On one host small operations are left to the process that has the
+ * memory, by its mailbox, and all else is copied by system calls. Between hosts UCX puts and gets,
+ * and all else is left to the process that has the memory, which serves others when it makes
+ * progress.
  *
  * Both libraries are of one package, but a program may load those of two: the table has a version.
  */
@@ -21,8 +22,9 @@
 /* Changed with anything in this file. */
 #define RI_WINDOW_OPS_VERSION 2
 
-/* The name of the function that returns the table, which is looked up by dlsym(). Its parameter is the
- * version that the caller knows. It returns NULL for another one, and if the library is not in use. */
+/* The name of the function that returns the table, which is looked up by dlsym(). Its parameter is
+ * the version that the caller knows. It returns NULL for another one, and if the library is not in
+ * use. */
 #define RI_WINDOW_OPS_SYMBOL "ucxri_window_ops"
 
 /* Functions that are there at any time, as the table is not, by their names.
@@ -89,23 +91,24 @@ typedef enum ri_window_ordered {
     RI_WINDOW_ORDERED_LATER /* it is to be looked at again */
 } ri_window_ordered_t;
 
-/* What apply() of a server returns if the operation is to be tried again later: whoever keeps it from
- * what it needs does so for a short time. Any other negative value: it is not done. */
+/* What apply() of a server returns if the operation is to be tried again later: whoever keeps it
+ * from what it needs does so for a short time. Any other negative value: it is not done. */
 #define RI_WINDOW_OPS_BUSY (-2)
 
 /* What a process does for others with memory of its own. The functions may be called at any time by
  * any thread, until the region is closed. They must not wait, and call nothing of MPI. */
 typedef struct ri_window_server {
-    /** @return Whether all of @a length bytes, which are not 0, at @a address may be used by others:
-     * wire input. */
+    /** @return Whether all of @a length bytes, which are not 0, at @a address may be used by
+     * others: wire input. */
     int (*has)(void *arg, uint64_t address, size_t length);
 
-    /** An operation with RI_WINDOW_OPS_KIND, a function as of a mailbox: wire input. What memory it is
-     * about, and whether others may use that, is for the function to see.
+    /** An operation with RI_WINDOW_OPS_KIND, a function as of a mailbox: wire input. What memory it
+     * is about, and whether others may use that, is for the function to see.
      * @return As ri_mailbox_func_t, or RI_WINDOW_OPS_BUSY. */
     int (*apply)(void *arg, const ri_mailbox_head_t *head, uint8_t *data);
 
-    /** An order: wire input. @a state is 0 when the order is first looked at, and is the function's.
+    /** An order: wire input. @a state is 0 when the order is first looked at, and is the
+     * function's.
      * @return What has become of it. */
     ri_window_ordered_t (*order)(void *arg, const ri_window_order_t *order,
                                  uint64_t *state);
@@ -123,7 +126,8 @@ typedef enum ri_window_fate {
     RI_WINDOW_OPS_GONE      /* the process has ended */
 } ri_window_fate_t;
 
-/* What is done by a reach, which leads to one other process. Several threads may call the functions. */
+/* What is done by a reach, which leads to one other process. Several threads may call the
+ * functions. */
 typedef struct ri_window_reach_ops {
     size_t most; /* bytes of an operation that is asked for, and of its result */
 
@@ -131,32 +135,34 @@ typedef struct ri_window_reach_ops {
     void (*disconnect)(void *reach);
 
     /** Copy to memory of another process. @a region is its number. Through a network @a data may be
-     * used until settle_here(). */
+     * used until settle_here(). @return DONE or POSTED, or why it is not done: BAD, FAILED,
+     * GONE. */
     ri_window_fate_t (*put)(void *reach, uint64_t region, uint64_t address,
                             const void *data, size_t length);
 
-    /** Copy from there; POSTED: the data is there after settle_here(). */
+    /** Copy from there. @return As put(); POSTED: the data is there after settle_here(). */
     ri_window_fate_t (*get)(void *reach, uint64_t region, uint64_t address, void *data,
                             size_t length);
 
-    /** Copy with lists of the same length of bytes on both sides, by system calls or through a network;
-     * in the latter case as put() and get(). */
+    /** Copy with lists of the same length of bytes on both sides, by system calls or through a
+     * network; in the latter case as put() and get(). @return As these. */
     ri_window_fate_t (*copy)(void *reach, int is_put, const ri_segment_t *local,
                              size_t num_local, const ri_segment_t *remote,
                              size_t num_remote, size_t length);
 
-    /** @return Whether an operation on so many bytes is to be asked for, in one or several pieces, which
-     * this process can do by so many system calls: an answer takes less time. */
+    /** @return Whether an operation on so many bytes is to be asked for, in one or several pieces,
+     * which this process can do by so many system calls: an answer takes less time. */
     int (*pays)(void *reach, size_t length, unsigned calls);
 
-    /** Have the process do an operation, by apply() of its server, and wait for its end, unless
-     * so many system calls take less time. @a head has the region. The result, of head->length bytes,
-     * is written to @a result, unless that is NULL. Through a network an operation without a result is
-     * POSTED. */
+    /** Have the process do an operation, by apply() of its server, and wait for its end, unless so
+     * many system calls take less time. @a head has the region. The result, of head->length bytes,
+     * is written to @a result, unless that is NULL. Through a network an operation without a result
+     * is POSTED. @return Any fate. */
     ri_window_fate_t (*ask)(void *reach, const ri_mailbox_head_t *head, const void *data,
                             void *result, unsigned calls);
 
-    /** Wait for all that is POSTED. */
+    /** Wait for all that is POSTED. @return DONE, or how one operation has failed, which is told
+     * once. */
     ri_window_fate_t (*settle)(void *reach);
 } ri_window_reach_ops_t;
 
@@ -171,8 +177,9 @@ typedef struct ri_window_net_memory {
 typedef struct ri_window_net_ops {
     ri_window_reach_ops_t reach;
 
-    /** Let others reach memory of this process. @a told_p is set to what they are to know, which is the
-     * caller's to free, and @a length_p to its length. @return For hide(); NULL: it cannot be done. */
+    /** Let others reach memory of this process. @a told_p is set to what they are to know, which is
+     * the caller's to free, and @a length_p to its length. @return For hide(); NULL: it cannot be
+     * done. */
     void *(*show)(const ri_window_net_memory_t *memory, void **told_p, size_t *length_p);
 
     /** End that. Nobody uses the memory any more. */
@@ -183,18 +190,21 @@ typedef struct ri_window_net_ops {
      *  @return A reach, for its disconnect(); NULL: there is no memory, or it is no such thing. */
     void *(*connect)(const void *told, size_t length, uint64_t *base_p);
 
-    /** Send an order that is not answered. It gets there also if this process makes no progress. */
+    /** Send an order that is not answered. It gets there also if this process makes no progress.
+     * @return POSTED, or why it cannot be sent: FAILED, GONE. */
     ri_window_fate_t (*say)(void *reach, const ri_window_order_t *order);
 
-    /** Have an order carried out. @a wait is called with @a arg until it is; anything but 0 ends the
-     * wait, with GONE. Without such a function the order is POSTED. */
+    /** Have an order carried out. @a wait is called with @a arg until it is; anything but 0 ends
+     * the wait, with GONE. @return DONE, or why not; without such a function POSTED. */
     ri_window_fate_t (*order)(void *reach, const ri_window_order_t *order,
                               int (*wait)(void *arg), void *arg);
 
-    /** Wait until this process may change what it puts, and has what it gets. */
+    /** Wait until this process may change what it puts, and has what it gets. @return As
+     * settle(). */
     ri_window_fate_t (*settle_here)(void *reach);
 
-    /** Wait until all that was put is there, and not for what was asked for. */
+    /** Wait until all that was put is there, and not for what was asked for. @return As
+     * settle(). */
     ri_window_fate_t (*settle_moves)(void *reach);
 
     /** Begin what settle() waits for. */

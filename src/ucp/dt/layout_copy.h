@@ -26,8 +26,8 @@ void ri_layout_unpack(const ri_layout_t *layout, void *buffer, size_t count,
                       size_t offset, const void *src, size_t length);
 
 /** Copy @a length packed bytes from elements to others, from the first byte of each on, if both are
- * loops of runs of one length, and whole runs are copied. @return 0 if they are not, and nothing was
- * done. */
+ * loops of runs of one length, and whole runs are copied. @return 0 if they are not, and nothing
+ * was done. */
 int ri_layout_copy_loops(const ri_layout_t *from, const void *src, size_t from_count,
                          const ri_layout_t *to, void *dst, size_t to_count,
                          size_t length);

@@ -194,8 +194,8 @@ static int mpi_has_envelope(uintptr_t type)
                               NULL, &combiner) == 0;
 }
 
-/* Whether a type of MPICH is made with counts. Asked for its envelope in integers, MPICH would end the
- * process. */
+/* Whether a type of MPICH is made with counts. Asked for its envelope in integers, MPICH would end
+ * the process. */
 static int mpi_has_counts(uintptr_t type)
 {
     int64_t ints, addresses, counts, types;

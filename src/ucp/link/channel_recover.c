@@ -1,6 +1,10 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What was written into a channel whose way has failed may have come or not. The sender has a copy
+ * of what the receiver has not acknowledged, and sends that again by active messages. The receiver
+ * takes what it does not have. A last message tells how many there were; then the channel ends.
  */
 #include "channel_recover.h"
 #include "am.h"

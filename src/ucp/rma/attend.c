@@ -26,8 +26,8 @@
  * do not have to call, if they come within so many seconds. */
 #define ATTEND_STAY 10e-6
 
-/* It goes to sleep after so many seconds all the same, unless it is called again: what comes without
- * a call can be done by others, and the processor is the application's. */
+/* It goes to sleep after so many seconds all the same, unless it is called again: what comes
+ * without a call can be done by others, and the processor is the application's. */
 #define ATTEND_STAY_MAX 1e-3
 
 /* Calls in a row for nothing, until somebody who calls all the time is not answered at once. */

@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * One-sided operations that this process carries out at once, without the application of the
- * target: they have ended, at the target too, when they return. So no flush or fence has anything to
- * do for them, and no message can overtake them. The exception are puts by mail, which are settled
- * before all that has to come behind them (posts.h). Operations on private memory are left to the
- * target by mail for as long as it looks (mail.h, mail_parts.h); atomics there always are.
+ * target: they have ended, at the target too, when they return. So no flush or fence has anything
+ * to do for them, and no message can overtake them. The exception are puts by mail, which are
+ * settled before all that has to come behind them (posts.h). Operations on private memory are left
+ * to the target by mail for as long as it looks (mail.h, mail_parts.h); atomics there always are.
  *
  * What is not done in this way is left to stock, operation by operation: another access of the key,
  * memory beyond that of the key, local memory that is not the host's, options that are stock's

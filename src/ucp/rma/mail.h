@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Small operations on memory of another process are left to that process by its mailbox
- * (uct/shm/mailbox.h), for as long as they may take one that looks. That is some 0.2 to 0.5 us, where
- * a system call takes 0.4 to 1.7 us. They are withdrawn from a process that does not look.
+ * (uct/shm/mailbox.h), for as long as they may take one that looks. That is some 0.2 to 0.5 us,
+ * where a system call takes 0.4 to 1.7 us. They are withdrawn from a process that does not look.
  *
  * A put is posted and not waited for, until it is settled. Other operations are waited for: their
  * results are wanted, or only UCX could do them in place of the target.
@@ -22,14 +22,14 @@ typedef enum ri_mail_fate {
     RI_MAIL_REFUSED /* nothing was done: there is no mailbox, or it does not do such a thing */
 } ri_mail_fate_t;
 
-/** @return Whether an operation of @a length bytes is to be asked for, which this process can do by so
- * many system calls: an answer takes less time. A target that did not look of late is not asked for
- * some operations, each call being one of them, unless an answer saves more than a look in vain
+/** @return Whether an operation of @a length bytes is to be asked for, which this process can do by
+ * so many system calls: an answer takes less time. A target that did not look of late is not asked
+ * for some operations, each call being one of them, unless an answer saves more than a look in vain
  * costs. */
 int ri_mail_pays(ri_reach_t *reach, size_t length, unsigned calls);
 
-/** @return Whether a put of @a length bytes is to be posted, and not copied. What is short is, if the
- * target has looked of late: nobody waits for it. */
+/** @return Whether a put of @a length bytes is to be posted, and not copied. What is short is, if
+ * the target has looked of late: nobody waits for it. */
 int ri_mail_pays_put(ri_reach_t *reach, size_t length);
 
 /**
@@ -65,8 +65,9 @@ ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
 ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, void *result, unsigned *withdrawn);
 
-/** Have the target carry out an operation, as ri_mail_ask(), that this process can do by so many system
- * calls, unless these take less time: then nothing is done, and RI_MAIL_WITHDRAWN is returned. */
+/** Have the target carry out an operation, as ri_mail_ask(), that this process can do by so many
+ * system calls, unless these take less time: then nothing is done, and RI_MAIL_WITHDRAWN is
+ * returned. */
 ri_mail_fate_t ri_mail_ask_quickly(ri_reach_t *reach, const ri_mailbox_head_t *head,
                                    const void *data, void *result, unsigned calls,
                                    unsigned *withdrawn);

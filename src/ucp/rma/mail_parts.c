@@ -15,9 +15,10 @@
 
 #include <string.h>
 
-/* Up to this length parts take less time than a system call, if one part does, however far the other
- * core is: what a call costs hardly depends on the length. Longer operations go in parts where the mailbox is quick
- * (uct/shm/quick.h), up to the length of messages that a quick ring takes. */
+/* Up to this length parts take less time than a system call, if one part does, however far the
+ * other core is: what a call costs hardly depends on the length. Longer operations go in parts
+ * where the mailbox is quick (uct/shm/quick.h), up to the length of messages that a quick ring
+ * takes. */
 #define PARTS_FAR ((size_t)4 * RI_MAILBOX_DATA)
 
 /* So much is posted without a wait. */
@@ -40,7 +41,8 @@ static int parts_pay(ri_reach_t *reach, ri_quick_t *quick, size_t length)
     return 1;
 }
 
-/* Use the mail of a reach for an operation in parts. @return Whether it may, and is this thread's. */
+/* Use the mail of a reach for an operation in parts. @return Whether it may, and is this
+ * thread's. */
 static int parts_try(ri_reach_t *reach, ri_quick_t *quick, size_t length)
 {
     if ((length > ri_max(PARTS_FAR, ri_config.ring_quick)) || !ri_mail_queue_try(reach)) {

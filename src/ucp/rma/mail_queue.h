@@ -27,17 +27,17 @@
 /* The most copies that are made here, without asking, when a target did not look. */
 #define RI_MAIL_SKIP_MAX 32
 
-/** @return How many ns an answer to an operation of @a length bytes saves, which takes so many system
- * calls otherwise. */
+/** @return How many ns an answer to an operation of @a length bytes saves, which takes so many
+ * system calls otherwise. */
 static inline double ri_mail_queue_gain(size_t length, unsigned calls)
 {
     return calls * ri_costs.plane.call + length / ri_costs.plane.rate -
            ri_costs_mail(&ri_costs, length);
 }
 
-/** A target did not look at an operation of @a length bytes, for which so many system calls are made
- * now. It is not asked for the next ones, until these have taken as much more time than an answer as
- * the look was in vain. */
+/** A target did not look at an operation of @a length bytes, for which so many system calls are
+ * made now. It is not asked for the next ones, until these have taken as much more time than an
+ * answer as the look was in vain. */
 static inline void ri_mail_queue_skip(ri_reach_t *reach, size_t length, unsigned calls)
 {
     double more = ri_mail_queue_gain(length, calls);
@@ -53,8 +53,8 @@ static inline void ri_mail_queue_skip(ri_reach_t *reach, size_t length, unsigned
  * do it in its place. ri_reach_t.lost says which of both it was. */
 extern _Atomic(int) ri_mail_lost;
 
-/** Take the lock of a reach, if no other thread has it, and the reach has a mailbox. @return Whether
- * this thread has it now; then ri_reach_unlock() lets go of it. */
+/** Take the lock of a reach, if no other thread has it, and the reach has a mailbox. @return
+ * Whether this thread has it now; then ri_reach_unlock() lets go of it. */
 static inline int ri_mail_queue_try(ri_reach_t *reach)
 {
     if (!ri_reach_trylock(reach)) {
@@ -107,12 +107,12 @@ uint32_t ri_mail_queue_wait(ri_reach_t *reach, uint32_t end);
 void ri_mail_queue_wait_long(ri_reach_t *reach, uint32_t number, double seconds);
 
 /**
- * Give up the puts up to @a end, from which on there may be other operations. They are over, or were
- * withdrawn from @a first_withdrawn on, which ri_mail_queue_wait() has returned. What was withdrawn or
- * refused is done here, in place of the target. What was withdrawn and cannot be done here, as the
- * target alone can write that memory, is posted again and waited for, up to ri_mail_queue_patience;
- * from then on UCX has all (reach->stock_only). A put that nobody can do is lost (reach->lost), and so
- * are all like it behind one that was lost.
+ * Give up the puts up to @a end, from which on there may be other operations. They are over, or
+ * were withdrawn from @a first_withdrawn on, which ri_mail_queue_wait() has returned. What was
+ * withdrawn or refused is done here, in place of the target. What was withdrawn and cannot be done
+ * here, as the target alone can write that memory, is posted again and waited for, up to
+ * ri_mail_queue_patience; from then on UCX has all (reach->stock_only). A put that nobody can do is
+ * lost (reach->lost), and so are all like it behind one that was lost.
  *
  * @param withdrawn_p  The number of puts that were withdrawn is added to it.
  */

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A list of the reaches: processes of one host are not many. Programs make one window after the other
- * between the same processes, and to open a mailbox takes tens of microseconds. So reaches that nobody
- * uses are kept.
+ * A list of the reaches: processes of one host are not many. Programs make one window after the
+ * other between the same processes, and to open a mailbox takes tens of microseconds. So reaches
+ * that nobody uses are kept.
  */
 #include "reach.h"
 #include "../../ucs/clock.h"
@@ -224,7 +224,8 @@ void ri_reach_hold(ri_reach_t *reach)
     reach_unlock();
 }
 
-/* Keep a reach that nobody uses any more, or free it. The one that was kept for longest makes way. */
+/* Keep a reach that nobody uses any more, or free it. The one that was kept for longest makes
+ * way. */
 static void reach_leave(ri_reach_t *reach)
 {
     ri_reach_t *oldest;

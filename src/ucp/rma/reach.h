@@ -96,8 +96,8 @@ static inline int ri_reach_is_out(const ri_reach_t *reach)
 void ri_reach_hold(ri_reach_t *reach);
 
 /** Give up the use of a reach that ri_reach_get() or ri_reach_hold() has given. The last user must
- * have settled all posted puts before (ri_mail_settle()); then the reach is kept for the next one, or
- * freed. NULL: nothing is done. */
+ * have settled all posted puts before (ri_mail_settle()); then the reach is kept for the next one,
+ * or freed. NULL: nothing is done. */
 void ri_reach_put(ri_reach_t *reach);
 
 #endif

@@ -49,15 +49,15 @@ int ri_region_trylock(void);
  * wire input. The regions are locked. */
 int ri_region_has(uint64_t number, uint64_t address, size_t length);
 
-/** Have a region for a window, whose memory is what @a server has. @return Its number; 0: there is no
- * memory. */
+/** Have a region for a window, whose memory is what @a server has. @return Its number; 0: there is
+ * no memory. */
 uint64_t ri_region_open(const ri_window_server_t *server);
 
 /** Remove the region of a window, by its number. When this returns, nobody calls its server. */
 void ri_region_close(uint64_t number);
 
-/** An operation of a window: wire input. The regions are locked. @return As ri_mailbox_func_t: -1 also
- * if the region is not of a window. */
+/** An operation of a window: wire input. The regions are locked. @return As ri_mailbox_func_t: -1
+ * also if the region is not of a window. */
 int ri_region_apply(const ri_mailbox_head_t *head, uint8_t *data);
 
 /** An order for a window: wire input. The regions are locked. @return As order() of a server. */

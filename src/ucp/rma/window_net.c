@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A worker of its own costs another connection for each pair of processes that use a window together,
- * made when it is first used. It needs nothing of the MPI: neither endpoints, which the MPI may not
- * have made, nor features of its context.
+ * A worker of its own costs another connection for each pair of processes that use a window
+ * together, made when it is first used. It needs nothing of the MPI: neither endpoints, which the
+ * MPI may not have made, nor features of its context.
  *
  * Endpoints are closed only with the worker: a peer that has left a window may still be at the last
  * word that this process has written to it.
@@ -210,7 +210,8 @@ ucp_ep_h ri_window_net_ep(ri_window_net_peer_t *peer)
     if (peer->ep == NULL) {
         status = ri_stock.ep_create(net.worker, &params, &peer->ep);
         if (status == UCS_ERR_UNREACHABLE) {
-            /* Between containers of a host there may be transports only that do not tell of a failure */
+            /* Between containers of a host there may be transports only that do not tell of a
+             * failure */
             params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
             status          = ri_stock.ep_create(net.worker, &params, &peer->ep);
         }

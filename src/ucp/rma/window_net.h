@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * How processes of a window of MPI that are on several hosts reach each other: by a worker of UCX that
- * is this library's own. The MPI's worker, and what the MPI asks UCX for, stay as they are. The worker is
- * made with the first such window, and ends with the last worker of the MPI, as others may write to it
- * until then. It makes progress whenever a worker of the MPI looks at its network.
+ * How processes of a window of MPI that are on several hosts reach each other: by a worker of UCX
+ * that is this library's own. The MPI's worker, and what the MPI asks UCX for, stay as they are.
+ * The worker is made with the first such window, and ends with the last worker of the MPI, as
+ * others may write to it until then. It makes progress whenever a worker of the MPI looks at its
+ * network.
  *
  * All of it is under one lock. Functions without "lock" in their contract take it.
  */
@@ -75,8 +76,8 @@ ri_window_net_peer_t *ri_window_net_get_peer(uint64_t uid, const void *address,
 /** One user less. The lock is held. */
 void ri_window_net_put_peer(ri_window_net_peer_t *peer);
 
-/** @return The endpoint of a peer, which is made if it is not there; NULL: it cannot be made. The lock
- * is held. */
+/** @return The endpoint of a peer, which is made if it is not there; NULL: it cannot be made. The
+ * lock is held. */
 ucp_ep_h ri_window_net_ep(ri_window_net_peer_t *peer);
 
 /** What ri_window_net_progress() does if there is the worker. @return Number of events. */

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A reach through the network, and what is asked for by it. What is asked for is numbered, and the number
- * stands in the answer.
+ * A reach through the network, and what is asked for by it. What is asked for is numbered, and the
+ * number stands in the answer.
  *
- * Functions without "lock" in their contract take the lock of the worker (window_net.h) where they need
- * it.
+ * Functions without "lock" in their contract take the lock of the worker (window_net.h) where they
+ * need it.
  */
 #ifndef RI_WINDOW_NET_ASK_H
 #define RI_WINDOW_NET_ASK_H
@@ -40,8 +40,8 @@ typedef struct ri_window_net_reach {
 /* Operations under way by one reach, until some have ended. */
 #define RI_WINDOW_NET_DEPTH 512
 
-/* How a thread waits for an answer: wait() is called until it is there, and ends the wait with anything
- * but 0. */
+/* How a thread waits for an answer: wait() is called until it is there, and ends the wait with
+ * anything but 0. */
 typedef struct ri_window_net_patience {
     int (*wait)(void *arg);
     void *arg;
@@ -53,8 +53,8 @@ ucp_ep_h ri_window_net_open(ri_window_net_reach_t *reach);
 /** What a process does while it waits: @a arg is a number of looks, an unsigned. @return 0. */
 int ri_window_net_pause(void *arg);
 
-/** Wait until less than @a most are left of what is counted. If the peer is gone, it is waited for a short
- * time, in which UCX ends what it has. */
+/** Wait until less than @a most are left of what is counted. If the peer is gone, it is waited for
+ * a short time, in which UCX ends what it has. */
 void ri_window_net_wait(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
                         unsigned most);
 
@@ -67,16 +67,16 @@ ri_window_fate_t ri_window_net_take_loss(ri_window_net_reach_t *reach);
 /** @return Why an operation cannot be asked for: the peer has gone, or it cannot be sent. */
 ri_window_fate_t ri_window_net_why_unreachable(const ri_window_net_reach_t *reach);
 
-/** Ask and do not wait. It is counted in @a count of the reach until it is answered, and the result, of
- * head->head.length bytes, is written to @a result then, unless that is NULL. @return POSTED, FAILED or
- * GONE. */
+/** Ask and do not wait. It is counted in @a count of the reach until it is answered, and the
+ * result, of head->head.length bytes, is written to @a result then, unless that is NULL. @return
+ * POSTED, FAILED or GONE. */
 ri_window_fate_t ri_window_net_post(ri_window_net_reach_t *reach,
                                     ri_window_net_head_t *head, const void *data,
                                     size_t length, void *result,
                                     _Atomic(unsigned) *count);
 
-/** Ask and wait for the answer, with a result of at most @a length bytes. An order to take something that
- * is given up is undone when it is carried out. @return How it has ended. */
+/** Ask and wait for the answer, with a result of at most @a length bytes. An order to take
+ * something that is given up is undone when it is carried out. @return How it has ended. */
 ri_window_fate_t ri_window_net_request(ri_window_net_reach_t *reach,
                                        ri_window_net_head_t *head, const void *data,
                                        size_t data_length, void *result, size_t length,

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What processes of a window on several hosts say to each other, as active messages of the worker that
- * is there for it. One asks, and the other one answers when it is done. All of it is wire input.
+ * What processes of a window on several hosts say to each other, as active messages of the worker
+ * that is there for it. One asks, and the other one answers when it is done. All of it is wire
+ * input.
  */
 #ifndef RI_WINDOW_NET_MESSAGE_H
 #define RI_WINDOW_NET_MESSAGE_H
@@ -34,15 +35,16 @@ typedef struct ri_window_net_head {
 
 static_assert(sizeof(ri_window_net_head_t) == 48, "wire format");
 
-/* The most data of a message: operations on more than RI_MAILBOX_DATA bytes are done piece by piece. */
+/* The most data of a message: operations on more than RI_MAILBOX_DATA bytes are done piece by
+ * piece. */
 #define RI_WINDOW_NET_DATA ((size_t)32768)
 
-/** @return The order that gives back what an order takes; its kind is RI_WINDOW_ORDER_KINDS if that takes
- * nothing. */
+/** @return The order that gives back what an order takes; its kind is RI_WINDOW_ORDER_KINDS if that
+ * takes nothing. */
 ri_window_order_t ri_window_net_undo(const ri_window_order_t *order);
 
-/** Send a message. Header, but for the uid, and data are copied. The lock of the worker is held. @return
- * What UCX says. */
+/** Send a message. Header, but for the uid, and data are copied. The lock of the worker is held.
+ * @return What UCX says. */
 ucs_status_t ri_window_net_send(ucp_ep_h ep, const ri_window_net_head_t *head,
                                 const void *data, size_t length);
 

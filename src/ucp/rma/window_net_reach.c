@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Puts and gets are UCX's, which writes and reads by the adapter where there is one. All else is asked
- * for. What needs no result is not waited for.
+ * Puts and gets are UCX's, which writes and reads by the adapter where there is one. All else is
+ * asked for. What needs no result is not waited for.
  */
 #include "window_net_reach.h"
 #include "serve.h"
@@ -265,8 +265,8 @@ static ri_window_fate_t net_settle_here(void *arg)
     return ri_window_net_take_loss(reach);
 }
 
-/* The first message of a connection that is being made would wait for progress of this process, which
- * may compute from now on. */
+/* The first message of a connection that is being made would wait for progress of this process,
+ * which may compute from now on. */
 static ri_window_fate_t net_say(void *arg, const ri_window_order_t *order)
 {
     ri_window_net_reach_t *reach    = arg;
@@ -471,8 +471,8 @@ static void *net_connect(const void *bytes, size_t length, uint64_t *base_p)
     return reach;
 }
 
-/* What a peer that is gone has not answered is forgotten. What UCX does not end is left to it, with the
- * memory that it may still write to. */
+/* What a peer that is gone has not answered is forgotten. What UCX does not end is left to it, with
+ * the memory that it may still write to. */
 static void net_disconnect(void *arg)
 {
     ri_window_net_reach_t *reach = arg;

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations are done in the order in which they have come, as MPI wants it of accumulates: behind one
- * that has to wait, all wait. Orders do not wait behind operations, nor behind each other: one that
- * gives locks back may be what an operation waits for, and gates know by themselves who is next.
+ * Operations are done in the order in which they have come, as MPI wants it of accumulates: behind
+ * one that has to wait, all wait. Orders do not wait behind operations, nor behind each other: one
+ * that gives locks back may be what an operation waits for, and gates know by themselves who is
+ * next.
  */
 #include "window_net_serve.h"
 #include "region.h"
@@ -65,8 +66,8 @@ static int net_copy(const ri_mailbox_head_t *head, uint8_t *data)
     return 0;
 }
 
-/* Do a piece of an operation, or all of it. @a data has room for the result. @return As apply() of a
- * server. */
+/* Do a piece of an operation, or all of it. @a data has room for the result. @return As apply() of
+ * a server. */
 static int net_apply_piece(const ri_mailbox_head_t *head, uint8_t *data)
 {
     int result;
@@ -78,7 +79,8 @@ static int net_apply_piece(const ri_mailbox_head_t *head, uint8_t *data)
     return (result > RI_MAILBOX_DATA) ? -1 : result;
 }
 
-/* Try an operation, or go on with it: @a done_p bytes of it are done. @a data has room for the result.
+/* Try an operation, or go on with it: @a done_p bytes of it are done. @a data has room for the
+ * result.
  * @return As apply() of a server, of the whole operation. */
 static int net_apply(const ri_mailbox_head_t *head, uint8_t *data, size_t *done_p)
 {
@@ -152,8 +154,8 @@ static size_t net_room(const ri_mailbox_head_t *head)
     return (room <= RI_WINDOW_NET_DATA) ? room : 0;
 }
 
-/* A copy needs no locks, and does not wait behind operations: who has the locks that those wait for may
- * need it. */
+/* A copy needs no locks, and does not wait behind operations: who has the locks that those wait for
+ * may need it. */
 static void net_asked_copy(ri_window_net_peer_t *peer, const ri_window_net_head_t *head,
                            const void *data, size_t length)
 {
@@ -210,8 +212,8 @@ static void net_asked_operation(ri_window_net_peer_t *peer,
     }
 }
 
-/* Look at an order again. Who has ended does not give back what it takes now. @return Whether that is
- * over. */
+/* Look at an order again. Who has ended does not give back what it takes now. @return Whether that
+ * is over. */
 static int net_look(net_waiting_t *waiting)
 {
     uint64_t region             = waiting->head.head.region;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A byte for each rank. A rank of the job is noted with the job's number; one that takes no windows has no
- * such number in its address, and is noted by the rank that it has told for people.
+ * A byte for each rank. A rank of the job is noted with the job's number; one that takes no windows
+ * has no such number in its address, and is noted by the rank that it has told for people.
  */
 #include "window_ranks.h"
 #include "../../ucs/base.h"

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Which ranks of the job take windows of MPI on several hosts by a library of this package. Each process
- * says so in the address of its worker, so that others know it without a word: a process that takes none
- * would not answer. What a process says it says once, before its first worker is made. Any thread may
- * call.
+ * Which ranks of the job take windows of MPI on several hosts by a library of this package. Each
+ * process says so in the address of its worker, so that others know it without a word: a process
+ * that takes none would not answer. What a process says it says once, before its first worker is
+ * made. Any thread may call.
  */
 #ifndef RI_WINDOW_RANKS_H
 #define RI_WINDOW_RANKS_H

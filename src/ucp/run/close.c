@@ -40,7 +40,8 @@ int ri_close_like_mpich      = 0;
 /* Version 4.2 has the process manager's barrier in front of its closes. */
 #define CLOSE_MPICH_WITHOUT 402
 
-/* @return Whether the worker is that of a rank which calls UCX no more when its closes have ended. */
+/* @return Whether the worker is that of a rank which calls UCX no more when its closes have
+ * ended. */
 static int close_is_last_call(const ri_worker_t *worker)
 {
     unsigned version = ri_mpi_mpich_version();
@@ -107,8 +108,8 @@ static int close_may_tell(const ri_conn_t *conn)
     return 1;
 }
 
-/* Say CLOSING to those conns of the peer whose senders wait, or with TELLS to any conn of it. @return
- * Whether any was told. */
+/* Say CLOSING to those conns of the peer whose senders wait, or with TELLS to any conn of it.
+ * @return Whether any was told. */
 static int close_tell_conns(ri_conn_t *conn)
 {
     ri_peer_t *peer = conn->peer;
@@ -141,10 +142,10 @@ void ri_close_say_closing(ri_conn_t *conn)
     }
 }
 
-/* @return Whether BYE is said, and is not yet. An error mode without failure handling (that of MPIs)
- * makes sending to a process that has ended a fatal error, and peers that close at the same time are
- * the rule there: the stream then stays until the other worker ends. With TELLS the flush that follows
- * sends to that process anyway, and BYE is for peers of which no conn is known. */
+/* @return Whether BYE is said, and is not yet. An error mode without failure handling (that of
+ * MPIs) makes sending to a process that has ended a fatal error, and peers that close at the same
+ * time are the rule there: the stream then stays until the other worker ends. With TELLS the flush
+ * that follows sends to that process anyway, and BYE is for peers of which no conn is known. */
 static int close_owes_bye(const ri_conn_t *conn)
 {
     if ((conn->status != UCS_OK) || (conn->flags & RI_CONN_BYE)) {

@@ -4,30 +4,31 @@
  *
  * What the close of an endpoint waits for, and until when.
  *
- * A send may be complete for the application, or the application may not care for its end any
- * more, while the data is still in this process: in the pool, or where the application has it. The
- * peer reads it when it receives the message. So a close waits for that; but a peer that never
- * receives it must not hold the close up. In an MPI's finalisation both sides close their endpoints
- * and then wait for each other where nobody calls UCX any more.
+ * A send may be complete for the application, or the application may not care for its end any more,
+ * while the data is still in this process: in the pool, or where the application has it. The peer
+ * reads it when it receives the message. So a close waits for that; but a peer that never receives
+ * it must not hold the close up. In an MPI's finalisation both sides close their endpoints and then
+ * wait for each other where nobody calls UCX any more.
  *
  * Therefore a side that closes its last endpoint to a peer says so (CLOSING), and a close ends when
  * nothing has moved for a moment after that word. Without that word, as it could not be sent, or as
  * the peer computes, a close ends when nothing has moved for UCXRI_CLOSE_TIMEOUT. What was not
- * received is left as it is then: the conn stays, without an endpoint, and the peer can
- * receive it until the worker is destroyed. (protocol.md section 5)
+ * received is left as it is then: the conn stays, without an endpoint, and the peer can receive it
+ * until the worker is destroyed. (protocol.md section 5)
  *
- * UCX's part of a close is a flush. Over TCP the peer has to answer that, also where nothing was sent,
- * as UCX connects the endpoint for the flush. A rank of MPICH before 4.2 answers nobody when its own
- * closes have ended: it waits in the process manager's barrier, and its worker is destroyed behind
- * that. So there each side says that it closes, and makes sure that it can say so: it asks a peer that
- * it does not know. A close ends when UCX's flush has, or a moment after the peer's word. Without that
- * word it waits as UCX does: the peer may compute, and what it has not taken yet may not have left
- * this process. Other programs close as UCX does: one that has closed its endpoints may still receive
- * by its worker; and ranks of later MPICH end their processes behind their closes.
+ * UCX's part of a close is a flush. Over TCP the peer has to answer that, also where nothing was
+ * sent, as UCX connects the endpoint for the flush. A rank of MPICH before 4.2 answers nobody when
+ * its own closes have ended: it waits in the process manager's barrier, and its worker is destroyed
+ * behind that. So there each side says that it closes, and makes sure that it can say so: it asks a
+ * peer that it does not know. A close ends when UCX's flush has, or a moment after the peer's word.
+ * Without that word it waits as UCX does: the peer may compute, and what it has not taken yet may
+ * not have left this process. Other programs close as UCX does: one that has closed its endpoints
+ * may still receive by its worker; and ranks of later MPICH end their processes behind their
+ * closes.
  *
  * Rejected: to end such sends and tell the peer. A peer that computes for long would lose a message
- * in a program without a mistake: a send that is copied to the pool is complete before its
- * receive is there. And memory must not be given back that a peer may still read.
+ * in a program without a mistake: a send that is copied to the pool is complete before its receive
+ * is there. And memory must not be given back that a peer may still read.
  */
 #ifndef RI_CLOSE_H
 #define RI_CLOSE_H
@@ -64,9 +65,9 @@ int ri_close_say_bye(ri_conn_t *conn);
  * nothing is done: the caller tries again in progress. */
 void ri_close_say_closing(ri_conn_t *conn);
 
-/** Start to wait: note the time, and how far the peer is. The time counts in which other closes of the
- * worker have waited and the peer has not moved either, so that closes that follow each other take no
- * longer than one. */
+/** Start to wait: note the time, and how far the peer is. The time counts in which other closes of
+ * the worker have waited and the peer has not moved either, so that closes that follow each other
+ * take no longer than one. */
 void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait);
 
 /** Start to wait anew, as something has changed: the time before does not count. */
@@ -91,8 +92,8 @@ void ri_close_leave_conn(ri_conn_t *conn);
 /** Report what the peer of a conn has not received, once in a process. */
 void ri_close_report(const ri_conn_t *conn);
 
-/** A worker ends: report what peers have not received by now whose connections were closed, if there are
- * several. */
+/** A worker ends: report what peers have not received by now whose connections were closed, if
+ * there are several. */
 void ri_close_report_all(const ri_worker_t *worker);
 
 /** Tell the peer what it may be told, and leave the conn as ri_close_leave_conn() does. */

@@ -142,7 +142,8 @@ static ucs_status_t ep_op_close_behind(ri_ep_op_t *op, int close_is_over)
     return UCS_PTR_IS_ERR(ret) ? UCS_PTR_STATUS(ret) : UCS_OK;
 }
 
-/* UCX's flush of a close has ended with @a status, or (UCS_INPROGRESS) is not waited for any longer.
+/* UCX's flush of a close has ended with @a status, or (UCS_INPROGRESS) is not waited for any
+ * longer.
  * @return Whether the close has ended, or is handed to stock. */
 static int ep_op_end_flushing(ri_ep_op_t *op, ucs_status_t status)
 {

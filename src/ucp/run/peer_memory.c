@@ -1,6 +1,10 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sums of the sizes of what is allocated for a peer, as blocks of the heap: once by the kind of its
+ * plane, for what ucxri_info prints, and once by what a peer has now. test/check/peer_memory.test
+ * compares them with the heap.
  */
 #include "peer_memory.h"
 #include "../proto/coop/coop_methods.h"

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Windows of MPI of this process, as the library for windows tells them (ucxri_note_window()): for the
- * report.
+ * Windows of MPI of this process, as the library for windows tells them (ucxri_note_window()): for
+ * the report.
  */
 #ifndef RI_REPORT_WINDOWS_H
 #define RI_REPORT_WINDOWS_H

@@ -25,8 +25,8 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
 
 /**
  * Number @a sn was not sent. The receiver waits for every number, so the next message gets it. All
- * RTRs that wait are dropped, as they may have counted it. If later numbers were sent meanwhile, the
- * conn fails by ri_conn_lose(), which calls back; the conn may be gone afterwards.
+ * RTRs that wait are dropped, as they may have counted it. If later numbers were sent meanwhile,
+ * the conn fails by ri_conn_lose(), which calls back; the conn may be gone afterwards.
  *
  * @param tag     Tag of the message before it.
  * @param status  Why it was not sent.

@@ -88,8 +88,8 @@ ri_wire_windows_t ri_wire_address_windows(const void *address);
  * no such process. */
 ri_host_process_t ri_wire_address_process(const void *address);
 
-/** Write this library's part of the address of @a worker. Its process and windows are left 0, for the
- * caller to set. */
+/** Write this library's part of the address of @a worker. Its process and windows are left 0, for
+ * the caller to set. */
 void ri_wire_address_pack(ri_wire_address_t *prefix, const ri_wire_worker_t *worker);
 
 #endif

@@ -2,18 +2,18 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A gate in shared memory that lets in whoever has come first: users of two kinds, A and B. Those of
- * one kind are inside together, unless each of them asks to be alone. Those of different kinds never
- * are.
- * Nobody overtakes, so nobody starves. Only those that join do overtake, see below.
+ * A gate in shared memory that lets in whoever has come first: users of two kinds, A and B. Those
+ * of one kind are inside together, unless each of them asks to be alone. Those of different kinds
+ * never are. Nobody overtakes, so nobody starves. Only those that join do overtake, see below.
  *
  * The lock of one target of a window is a gate: shared locks are A, and exclusive locks are B, each
- * of them alone. The gate of a host has those who lock all targets there as A, and those who have any
- * of them to themselves as B: to lock all targets of a host is one step, however many there are.
+ * of them alone. The gate of a host has those who lock all targets there as A, and those who have
+ * any of them to themselves as B: to lock all targets of a host is one step, however many there
+ * are.
  *
  * Who holds another lock while it comes to the gate of a host must not wait behind others who wait:
- * one of those inside may wait for it. It joins: it counts as inside at once, which lets nobody of the other kind
- * in, and waits only until those who are inside have left.
+ * one of those inside may wait for it. It joins: it counts as inside at once, which lets nobody of
+ * the other kind in, and waits only until those who are inside have left.
  *
  * The word is four numbers of 16 bits: the next ticket, the ticket whose turn it is, users of A and
  * of B that are inside. Without others, a user enters by one compare-and-swap, and leaves by one
@@ -51,18 +51,19 @@ int ri_gate_enter(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, ri_gate_wa
  * one kind of users only. @return As ri_gate_enter(). */
 int ri_gate_join(ri_gate_t *gate, ri_gate_kind_t kind, ri_gate_wait_t wait, void *arg);
 
-/** Take a ticket, which is the first step of ri_gate_enter(); and enter, if it is its turn. @a is_alone
- * is as there. @return Whether the caller is inside. */
+/** Take a ticket, which is the first step of ri_gate_enter(); and enter, if it is its turn. @a
+ * is_alone is as there. @return Whether the caller is inside. */
 int ri_gate_take(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, uint64_t *ticket_p);
 
-/** Enter with a ticket, if it is its turn; it has to be called until it is. @return Whether the caller
- * is inside. */
+/** Enter with a ticket, if it is its turn; it has to be called until it is. @return Whether the
+ * caller is inside. */
 int ri_gate_try(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, uint64_t ticket);
 
 /** The first step of ri_gate_join(). */
 void ri_gate_push(ri_gate_t *gate, ri_gate_kind_t kind);
 
-/** @return Whether those of the other kind have left, so that the caller, who has pushed, is inside. */
+/** @return Whether those of the other kind have left, so that the caller, who has pushed, is
+ * inside. */
 int ri_gate_is_joined(ri_gate_t *gate, ri_gate_kind_t kind);
 
 /** Leave; the caller is inside as a user of @a kind. */

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 /* What an origin posts while others of its operations are carried out is carried out with them, as
- * the next look may be some time away; but the application, which waits, gets its turn after so many
- * rounds. */
+ * the next look may be some time away; but the application, which waits, gets its turn after so
+ * many rounds. */
 #define MAILBOX_ROUNDS 4
 
 ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx)

@@ -148,9 +148,9 @@ void ri_mailbox_rx_end(ri_mailbox_rx_t *rx);
 
 /** Carries out an operation, or RI_MAILBOX_DATA bytes of a long one. It is wire input. Nobody else
  * has the memory of @a head. @a data has head->data_length bytes of data, and room for head->length
- * bytes and for RI_MAILBOX_INLINE bytes. If head->length is above RI_MAILBOX_INLINE the origin may be
- * writing there meanwhile. The function may replace the data by a result. @return The length of the
- * result; -1: the operation is refused. */
+ * bytes and for RI_MAILBOX_INLINE bytes. If head->length is above RI_MAILBOX_INLINE the origin may
+ * be writing there meanwhile. The function may replace the data by a result. @return The length of
+ * the result; -1: the operation is refused. */
 typedef int (*ri_mailbox_func_t)(const ri_mailbox_head_t *head, uint8_t *data);
 
 /** Carry out what was posted since the latest call, by @a func, and what is posted meanwhile, for a

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A write keeps its request, and the keys of the data, until the network is done with the memory.
+ * If it fails, its way is given up, and the data goes by an active message.
  */
 #include "net_write.h"
 #include "am_rndv.h"

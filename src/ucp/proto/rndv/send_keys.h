@@ -26,8 +26,9 @@ int ri_send_keys_get(ri_send_req_t *req);
  * @return 0 or RI_SEND_LACKS_KEYS. */
 unsigned ri_send_keys_take(ri_send_req_t *req, const ri_send_terms_t *terms);
 
-/** Write where the data of a send is into its RTS, and behind that the keys of the request, if it has
- * some; there is room for RI_WIRE_RTS_MAX bytes. With keys, flags and way of the RTS are set. */
+/** Write where the data of a send is into its RTS, and behind that the keys of the request, if it
+ * has some; there is room for RI_WIRE_RTS_MAX bytes. With keys, flags and way of the RTS are
+ * set. */
 void ri_send_keys_describe(const ri_send_req_t *req, ri_wire_rts_t *rts);
 
 /** For `forget`: the peer does not read the data any more. Release and free the request's keys, if

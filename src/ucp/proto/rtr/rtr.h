@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The receiver's side of receiver-initiated rendezvous: which receives offer their memory to
- * a sender before there is a message (RTR), and when that is withdrawn.
- * (protocol-rndv.md)
+ * The receiver's side of receiver-initiated rendezvous: which receives offer their memory to a
+ * sender before there is a message (RTR), and when that is withdrawn. (protocol-rndv.md)
  *
  * With an RTR within a host goes a grant, a word in memory that both sides see: the sender has to
  * change it before it writes, and the receiver changes it to withdraw the RTR. Whoever is first has
- * it. So a receive can be cancelled, or given to another sender's message, at once and without asking
- * anybody. An RTR for datagrams is withdrawn by the plane (rtr_ud.h). An RTR by a key, for writes
- * through a network, is withdrawn by a message, which its sender has to answer (rtr_withdraw.h).
+ * it. So a receive can be cancelled, or given to another sender's message, at once and without
+ * asking anybody. An RTR for datagrams is withdrawn by the plane (rtr_ud.h). An RTR by a key, for
+ * writes through a network, is withdrawn by a message, which its sender has to answer
+ * (rtr_withdraw.h).
  *
  * ri_rtr_state_t (core/request.h) has the states of a receive, and their legal order.
  */

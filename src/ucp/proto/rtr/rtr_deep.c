@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The index of tags has the receives of a tag and mask as a ring in the order of posting, by which
+ * a receive finds the one before it and the one behind it.
  */
 #include "rtr_deep.h"
 #include "rtr_queue.h"

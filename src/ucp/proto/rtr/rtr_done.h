@@ -23,8 +23,8 @@ void ri_rtr_done_used(ri_recv_req_t *recv);
  * the RTR any more: the caller has seen to that. */
 void ri_rtr_done_unused(ri_recv_req_t *recv);
 
-/** The grant of an RTR, which is BY_GRANT or was until now, is not needed any more: another RTR may have
- * it. The state of the receive is the caller's to change. */
+/** The grant of an RTR, which is BY_GRANT or was until now, is not needed any more: another RTR may
+ * have it. The state of the receive is the caller's to change. */
 void ri_rtr_done_give_grant_back(ri_recv_req_t *recv);
 
 #endif

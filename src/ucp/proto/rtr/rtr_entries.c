@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The entries of a peer are made with its first RTR through a network. An entry that was asked back
+ * (REVOKE) and ends before the answer stays taken until progress has dealt with that.
  */
 #include "rtr_entries.h"
 #include "rtr_state.h"

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of a conn's RTRs (match/rtr_table.h) is made when the peer can send some. Without
+ * memory for it none is taken. Long messages alone look into it.
  */
 #include "rtr_known.h"
 #include "../../../ucs/settings.h"

@@ -1,6 +1,10 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A write without a notification may have changed the receive, and nobody can tell. So the stream
+ * of each such RTR is marked when the way fails, and broken in progress, where the application's
+ * callbacks may be called.
  */
 #include "rtr_lost.h"
 #include "../../../ucs/clock.h"

@@ -11,9 +11,9 @@
  * - a class that is too large to be looked through: among its waiters, until it is small;
  * - too many of its own tag and mask ahead (rtr_deep.h): among the waiters of the worker, until it
  *   is the last of the oldest RI_RTR_DEPTH. Others of that sender do not wait for it;
- * - room, of any kind (rtr_entries.h): it is in the queue of that sender, of which only the first is
- *   tried: when a grant has been given back, or at each progress call if it is the ring that is
- *   full;
+ * - room, of any kind (rtr_entries.h): it is in the queue of that sender, of which only the first
+ *   is tried: when a grant has been given back, or at each progress call if it is the ring that
+ *   is full;
  * - nothing: it is in the queue of the worker, and its turn comes in progress.
  */
 #ifndef RI_RTR_QUEUE_H

@@ -21,9 +21,9 @@ int ri_rtr_revoked_ask_senders(ri_worker_t *worker, const ri_stream_t *stream,
  * stream->busy. */
 void ri_rtr_revoked_decided(ri_worker_t *worker, uint64_t tag);
 
-/** Handler of REVOKED: the answer to REVOKE. The state of the RTR is KEY_USED, as it was used, or the
- * receive has none any more; then what waited goes on. An answer that was not asked for is counted and
- * ignored. Calls back; a stream that is not busy may be gone afterwards. */
+/** Handler of REVOKED: the answer to REVOKE. The state of the RTR is KEY_USED, as it was used, or
+ * the receive has none any more; then what waited goes on. An answer that was not asked for is
+ * counted and ignored. Calls back; a stream that is not busy may be gone afterwards. */
 void ri_rtr_revoked_handle(ri_stream_t *stream, const ri_wire_msg_t *msg);
 
 #endif

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The RTS goes out with the message, and names the RTR instead of places in memory. If the message
+ * does not arrive by the target of the RTR, the receiver answers the RTS as one without an RTR.
  */
 #include "rtr_send_ud.h"
 #include "rtr_send_net.h"

@@ -32,10 +32,10 @@ int ri_rtr_withdraw_take(ri_recv_req_t *recv);
  * peer is given up instead. Then all receives that were BY_KEY to that peer lose their RTRs. */
 void ri_rtr_withdraw_ask(ri_recv_req_t *recv);
 
-/** Make sure that nobody writes the memory of a receive any more whose RTR has been used. For BY_GRANT,
- * wait until the sender has ended its write, has made a slot ready, or is gone, but not longer than
- * link/settle.h says. For BY_UD, let go of the transfer. In other states nothing is done. The state
- * of the RTR stays as it is. */
+/** Make sure that nobody writes the memory of a receive any more whose RTR has been used. For
+ * BY_GRANT, wait until the sender has ended its write, has made a slot ready, or is gone, but not
+ * longer than link/settle.h says. For BY_UD, let go of the transfer. In other states nothing is
+ * done. The state of the RTR stays as it is. */
 void ri_rtr_withdraw_settle(ri_recv_req_t *recv);
 
 #endif

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Lists of names with commas, as UCX has them in UCX_TLS and UCX_NET_DEVICES: of what may be used,
+ * or with ^ in front of what may not.
  */
 #include "filter.h"
 

@@ -39,8 +39,8 @@ void ri_ud_recv_probe(ri_ud_ep_t *ep, ri_ud_message_t *message);
 void ri_ud_recv_cancel(ri_ud_recv_t *recv, ucs_status_t status);
 
 /** withdraw() of the plane: cancel an offer whose sender was not heard of; what has come is looked
- * at first. @return Whether it has ended, and its sender was not heard of: nothing is written to its
- * memory any more then. */
+ * at first. @return Whether it has ended, and its sender was not heard of: nothing is written to
+ * its memory any more then. */
 int ri_ud_recv_withdraw(ri_ud_op_t *op);
 
 /** claim() of the plane: an offer keeps its queue pair, as its sender has said that it begins. */

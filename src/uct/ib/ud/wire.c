@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Control messages are structures as the processor has them, as in all of UCX. Input is checked
+ * here for what is wrong by itself; what is wrong at that moment only the transfer knows.
  */
 #include "wire.h"
 
