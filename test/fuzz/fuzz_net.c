@@ -1,5 +1,14 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
+/*
+ * Both planes have the same table of functions; their capabilities tell them apart. An operation
+ * stays in a list until the input or the library ends it, and its protocol is told in the next
+ * progress of either plane. When a way is closed, its operations end at once. Memory is touched
+ * byte by byte, so that a sanitizer sees what goes beyond it: that of a received message when the
+ * receive has ended well, all other when the operation starts. A peer's address can be reached if
+ * its first byte is even. Notifications are told latest first.
+ */
+
 #include "fuzz_net.h"
 #include "uct/ib/ud/ud.h"
 

@@ -1,6 +1,14 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A turn looks at QPs that need attention, sends messages that were kept, takes messages out of the
+ * rings, and makes the calls that are due, in this order. Whoever does a turn holds sh_proc.lock:
+ * the agent's thread, a thread of the program that polls or sends datagrams and finds the lock
+ * free, or a verb that is about to change a QP. Between turns the agent's thread sleeps on a futex,
+ * or waits awake for what is due soon. While a thread polls again and again, the agent's thread
+ * wakes up from time to time only, and other processes do not wake it. README.md has the reasons
+ * ("Implementation").
  */
 #include "agent.h"
 #include "calls.h"

@@ -1,6 +1,11 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Each process has one agent, from its first open context to its last one. Other files ask it for
+ * calls at a time, for a look at a QP, and for completions at once; they may hold their locks
+ * meanwhile. The program's threads tell it of their polls, and of the time that they stay in the
+ * driver, so that nobody wakes it for what they do themselves.
  */
 #ifndef SH_AGENT_H_
 #define SH_AGENT_H_

@@ -1,6 +1,12 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Calls are in two heaps, each in the order of their times. The agent wakes up for the calls of one
+ * heap. The other one has completions that only polls can see: whoever does a turn makes them when
+ * they are due. When somebody wants completions, all calls of the second heap move to the first
+ * one. Functions are called without the lock of the heaps, so that they can ask for other calls. A
+ * call that is dropped is made, too, to free its data.
  */
 #include "calls.h"
 #include "agent.h"
@@ -136,33 +142,38 @@ int sh_agent_at_poll(uint64_t time, sh_agent_func_t func, void *data,
     return calls_at(&sh_fabric_inbox()->wanted[cq->want], time, func, data, owner);
 }
 
-/* With lock held, which is let go of meanwhile. */
-static void calls_drop(calls_heap_t *heap, const sh_qp_t *owner)
+/* With lock held: take a call of an owner out of a heap. @return Whether there was one. */
+static int calls_take(calls_heap_t *heap, const sh_qp_t *owner, calls_entry_t *call)
 {
-    calls_entry_t call;
     size_t i;
 
-    for (i = 0; i < heap->count;) {
-        if (heap->entry[i].owner != owner) {
-            ++i;
-            continue;
+    for (i = 0; i < heap->count; ++i) {
+        if (heap->entry[i].owner == owner) {
+            *call          = heap->entry[i];
+            heap->entry[i] = heap->entry[--heap->count];
+            if (i < heap->count) {
+                calls_sift_up(heap, i);
+                calls_sift_down(heap, i);
+            }
+            return 1;
         }
-        call           = heap->entry[i];
-        heap->entry[i] = heap->entry[--heap->count];
+    }
+    return 0;
+}
+
+/* Without the lock another thread may move calls from one heap to the other: both are looked at anew
+ * behind each call. */
+void sh_agent_drop(const sh_qp_t *owner)
+{
+    calls_entry_t call;
+
+    pthread_mutex_lock(&calls.lock);
+    while (calls_take(&calls.timed, owner, &call) ||
+           calls_take(&calls.polls, owner, &call)) {
         pthread_mutex_unlock(&calls.lock);
         call.func(call.data, 1);
         pthread_mutex_lock(&calls.lock);
     }
-    for (i = heap->count; i-- > 0;) {
-        calls_sift_down(heap, i);
-    }
-}
-
-void sh_agent_drop(const sh_qp_t *owner)
-{
-    pthread_mutex_lock(&calls.lock);
-    calls_drop(&calls.timed, owner);
-    calls_drop(&calls.polls, owner);
     calls_set_due();
     pthread_mutex_unlock(&calls.lock);
 }

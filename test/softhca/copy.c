@@ -1,6 +1,12 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * sh_copy() cuts both lists to the same part, gives at most SH_MAX_SGE pieces of each to the
+ * kernel, and goes on with what the kernel has left. If a call fails, one byte of the other
+ * process's memory is read, to tell whose memory was wrong. Any other error counts as if the
+ * process had gone; if it has not, the first one is reported, as a container may forbid such calls.
+ * No lock is taken.
  */
 #include "copy.h"
 #include "util.h"

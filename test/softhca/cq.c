@@ -1,6 +1,13 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A completion whose time by the link model has not come, or whose datagram the receiver has still
+ * to fetch, is in the ring already and cannot be polled yet. The ring is in the order of the
+ * model's times, and no completion is due before an earlier one of the same queue of its QP. Unless
+ * the oldest one is due, a poll does the agent's work before it takes cq->lock. Whoever adds a
+ * completion to an armed queue gives the event. If that has to come later, a call of the agent
+ * gives it; such a call has the queue as its owner, where others have a QP.
  */
 #include "agent.h"
 #include "counters.h"

@@ -1,6 +1,13 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The directory and the own segment; messages are in peers.c. A process is known by its number and
+ * the time when it began. It counts as dead if /proc has no such process, or a zombie, and whoever
+ * joins or leaves removes what the dead have left. A segment is a sparse file: its owner allocates
+ * the head, and each sender the ring that it writes to, so that a full /dev/shm is an error and not
+ * a SIGBUS later. The right to execute an atomic is a word in the directory, which is taken from an
+ * owner that is dead.
  */
 #include "fabric.h"
 #include "counters.h"

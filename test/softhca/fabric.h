@@ -1,6 +1,11 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * fabric.c has the directory and the segments, peers.c the messages. Any thread may send; messages
+ * are taken out with sh_proc.lock held. A thread that has sent something lets go of its locks, and
+ * wakes the other agents then. Here a message is only checked for its size and for its sender's
+ * generation; whoever handles it checks the rest.
  */
 #ifndef SH_FABRIC_H_
 #define SH_FABRIC_H_
@@ -117,7 +122,7 @@ void sh_fabric_flush(void);
 
 /**
  * Take messages out of the own rings. With sh_proc.lock held.
- * @return How many there were; at most some dozen.
+ * @return How many there were; at most 64 of each sender.
  */
 unsigned sh_fabric_receive(sh_fabric_handler_t handler, sh_fabric_release_t release);
 

@@ -1,6 +1,12 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Each QP has two sequences of random numbers: one for what it sends, used with sq_lock held, and
+ * one for what it refuses, used with sh_proc.lock held. Faults after a number of work requests go
+ * by sq.count, which is kept here for RC, and in requester.c for UD. Datagrams that get lost for
+ * their kind or their size are in ud.c. A link that is cut follows no random numbers: each message
+ * that is sent looks whether the file is there.
  */
 #include "faults.h"
 #include "counters.h"

@@ -1,6 +1,12 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A port is a set of times at which it is free again. A message that is sent, or taken out of a
+ * ring, moves them on with link_lock held and gets its own times. Nothing waits here: other files
+ * see to it that nothing is seen too early. The sender's process reserves the way out, and the
+ * receiver's process the way in, in the order in which it takes messages out of its rings. The rate
+ * of copies is learned from those that were made; it is used with sh_proc.lock held.
  */
 #include "link.h"
 #include "counters.h"
@@ -20,7 +26,7 @@
 /* One direction of a port. */
 typedef struct link_way {
     uint64_t free;        /* when all that is on it is through */
-    uint64_t single_free; /* likewise, of what is a single packet */
+    uint64_t single_free; /* when all single packets on it are through */
 } link_way_t;
 
 typedef struct link_port {

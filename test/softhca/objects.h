@@ -1,6 +1,11 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * An object that programs see begins with the structure of libibverbs, so a pointer to one is a
+ * pointer to the other; only a context has that structure at its end. Most source files have no
+ * header of their own: their functions are declared here, file by file. A child by fork() has dead
+ * copies of its parent's objects, which sh_context_valid() tells.
  */
 #ifndef SH_OBJECTS_H_
 #define SH_OBJECTS_H_
@@ -201,8 +206,8 @@ typedef struct sh_sq {
     uint64_t timer_at; /* the agent looks at the QP then; 0: not */
     uint32_t peer_generation;
     uint64_t count;         /* for fault injection */
-    uint64_t losses;        /* likewise: datagrams of a kind */
-    uint64_t lost_in_a_row; /* likewise: of a size */
+    uint64_t losses;        /* datagrams of a kind that were lost */
+    uint64_t lost_in_a_row; /* datagrams of a size, without one between that was not */
 } sh_sq_t;
 
 /* An answer that waits for an earlier one, a read's. */
@@ -371,7 +376,7 @@ int sh_cq_push(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_co
 int sh_cq_push_at(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_count,
                   int solicited, uint64_t due);
 
-/** Likewise, with cq->lock held. */
+/** As sh_cq_push_at(), with cq->lock held. */
 int sh_cq_add(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_count,
               int solicited, uint64_t due);
 
@@ -464,7 +469,7 @@ void sh_requester_attend(sh_qp_t *qp, uint64_t now);
 /** Complete the oldest work request. With sq_lock held. */
 void sh_sq_complete(sh_qp_t *qp, enum ibv_wc_status status);
 
-/** Likewise, with a completion that is seen at the time @a due. */
+/** As sh_sq_complete(), with a completion that is seen at the time @a due. */
 void sh_sq_complete_at(sh_qp_t *qp, enum ibv_wc_status status, uint64_t due);
 
 /** Complete all with an error. With sq_lock held. */

@@ -1,6 +1,13 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The rings to and from other processes. Whoever writes to a ring holds the lock of the peer,
+ * whoever reads one holds sh_proc.lock. A peer's memory is mapped when it is first needed, and anew
+ * when another process has taken the slot. The old mapping stays until sh_fabric_flush(), as a
+ * responder may still have a guard in it. In a full ring an answer is kept for later, all else is
+ * refused. An acknowledgement wakes the other agent only if a completion is wanted there or the
+ * ring fills up.
  */
 #include "counters.h"
 #include "fabric.h"

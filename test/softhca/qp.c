@@ -1,6 +1,13 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How a QP is made and destroyed, and how it gets into the error state; other steps are in
+ * qp_modify.c. Indices are given in turn, so that a number comes back late. sh_qp_end_epoch() makes
+ * older requests void by the guard in the segment, and waits for a responder that is copying,
+ * unless that one's process has died. To destroy a QP, sh_proc.lock and sq_lock are held. Its
+ * completions and events are removed when both are free again, as the program may first have to
+ * acknowledge events.
  */
 #include "agent.h"
 #include "counters.h"

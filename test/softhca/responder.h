@@ -1,6 +1,10 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A request goes through the stages in their order, or to the last one when it is refused. Without
+ * the link model one call does it all; with the model the agent's calls lead from stage to stage,
+ * and the request is in memory of its own. All of it is done with sh_proc.lock held.
  */
 #ifndef SH_RESPONDER_H_
 #define SH_RESPONDER_H_

@@ -1,6 +1,11 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * All variables are read anew when the first device is opened, and when devices are listed while
+ * none is open. The caller holds the lock of context.c. The MTU is read before the link, which may
+ * bring another one. A list is read word by word, so a word that makes no sense leaves the others
+ * as they are.
  */
 #include "settings.h"
 
@@ -93,6 +98,9 @@ static void settings_list(const char *variable, settings_word_func_t func)
             *value++ = 0;
         }
         if (func(word, value)) {
+            if (value != NULL) {
+                value[-1] = '=';
+            }
             settings_complain(variable, word);
         }
     }
@@ -151,8 +159,14 @@ static int settings_link_word(const char *name, char *value)
 
 static int settings_share_of(const char *value, double *share)
 {
-    return (value == NULL) || settings_number(value, settings_share, share) ||
-           (*share > 1);
+    double number;
+
+    if ((value == NULL) || settings_number(value, settings_share, &number) ||
+        (number > 1)) {
+        return 1;
+    }
+    *share = number;
+    return 0;
 }
 
 /* What gets lost because of what it is: "ud_lose=BYTE/N" or "ud_lose_size=BYTES/N". */
@@ -237,7 +251,7 @@ static int settings_fault_word(const char *name, char *value)
         return settings_share_of(value, &sh_settings.faults.rnr);
     }
     if (!strcmp(name, "retry_always")) {
-        sh_settings.faults.retry_always = 1;
+        sh_settings.faults.retry_always |= (value == NULL);
         return (value == NULL) ? 0 : -1;
     }
     if ((value == NULL) || settings_number(value, settings_count, &number)) {

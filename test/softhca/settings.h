@@ -40,9 +40,10 @@ typedef struct sh_settings {
         uint64_t ud_lose_size;  /* bytes of those of which some get lost; 0: of none */
         uint64_t ud_lose_each;  /* so many before each one that comes */
         uint64_t rc_kill_after; /* work requests of a QP; 0: never */
-        uint64_t event_after;   /* likewise, until an event is raised */
-        unsigned event;         /* which: enum ibv_event_type */
-        uint64_t move_after;    /* likewise, until the port has another address */
+        uint64_t
+                event_after; /* work requests of a QP until an event is raised; 0: never */
+        unsigned event;      /* which: enum ibv_event_type */
+        uint64_t move_after; /* ... until the port has another address */
         double rc_kill;
         unsigned rc_status; /* enum ibv_wc_status of a killed QP's work request */
         double rnr;

@@ -1,6 +1,11 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The layout of the directory, of a process's segment, and of the messages in its rings. Processes
+ * of another SH_VERSION are refused, so a change here needs a new one. The times of messages and
+ * polls are those of CLOCK_MONOTONIC, which all processes of a host share. test_process.cc includes
+ * this file to play a hostile process.
  */
 #ifndef SH_WIRE_H_
 #define SH_WIRE_H_

@@ -1,6 +1,12 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * While wait() has nothing to take it sleeps between its polls. So its thread does not count as one
+ * that polls, and the agents of softhca are woken; tests of threads that poll have loops of their
+ * own. That nothing happens is watched for 30 ms only: on a slow machine a test may miss what comes
+ * later, but does not fail. Both processes keep both ends of a mailbox open, so the death of the
+ * other one shows only when the time is over.
  */
 #include "hca.h"
 

@@ -1,6 +1,11 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the tests share: nodes that talk to each other, children, and the variables of softhca. Each
+ * node opens the device anew, but all nodes of a process have softhca's agent and its place in the
+ * fabric in common. Nothing of softhca is linked: its counters are found at run time, and the same
+ * program runs on other devices. The waits of nodes and mailboxes end after WAIT_MS.
  */
 #ifndef TEST_SOFTHCA_HCA_H_
 #define TEST_SOFTHCA_HCA_H_

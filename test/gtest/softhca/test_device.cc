@@ -1,6 +1,11 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the devices of softhca say of themselves, what they refuse, and that no file stays behind;
+ * all in this process. On other devices only the names of values are tested, which the real library
+ * has there. Variables are read when the first device is opened, so each test closes all that it
+ * has opened. That real devices are hidden can be seen only on a host that has one.
  */
 #include "hca.h"
 

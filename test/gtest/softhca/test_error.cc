@@ -1,6 +1,13 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * RC connections that break, between two nodes of this process: completions, states and events of
+ * both sides. Where rxe behaves otherwise, a test is skipped there. Tests with by_rxe expect rxe's
+ * way of rxe itself and of softhca with SOFTHCA_LIKE=rxe. A timeout comes from a peer that does not
+ * listen, is not there, or expects other numbers. softhca has no packets, so one that gets lost or
+ * is damaged cannot be tested. Rights and bounds of remote memory are in test_mr.cc, the death of a
+ * process in test_process.cc.
  */
 #include "hca.h"
 

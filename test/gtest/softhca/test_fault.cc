@@ -1,6 +1,12 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What SOFTHCA_FAULTS asks for, and what breaks with SOFTHCA_LIKE=rxe. Only softhca has these
+ * settings. Both sides are nodes of this process, but for a receiver that is stopped. Losses and
+ * repetitions are compared with those of another run with the same seed. Losses by kind (ud_lose)
+ * and a link that is cut (SOFTHCA_CUT) are not tested here; test_ud_heard.cc and gtest_ucp_cut.test
+ * use them.
  */
 #include "hca.h"
 
@@ -129,6 +135,14 @@ TEST_F(test_softhca_fault, drop)
     EXPECT_EQ(200 - first.size(), counters().fault_drops - before.fault_drops);
     EXPECT_EQ(first, with("ud_drop=20%", "1"));
     EXPECT_NE(first, with("ud_drop=20%", "2"));
+}
+
+/* What is refused has no effect. */
+TEST_F(test_softhca_fault, bad_values)
+{
+    EXPECT_EQ(200u, with("ud_drop=150%", "1").size());
+    EXPECT_EQ(200u, with("ud_drop=-1", "1").size());
+    EXPECT_EQ(200u, with("ud_drop", "1").size());
 }
 
 TEST_F(test_softhca_fault, dup)

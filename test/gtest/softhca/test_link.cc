@@ -1,6 +1,11 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The link model of softhca. Both ends are in this process, which is a single host to the model:
+ * what is sent leaves and comes in by the same port. How late messages are, and processes with a
+ * link each, are measured by test/bench/verbs_ping.c; here only made_ready_meanwhile has an upper
+ * limit, for the best of three tries.
  */
 #include "hca.h"
 

@@ -1,6 +1,11 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory regions: registration with its rights and limits, and what a remote requester can do with
+ * a region. Requester and target are two nodes of this process, on softhca and mostly on rxe. Each
+ * access has nodes of its own, as one that is refused breaks the connection. Pages that are
+ * replaced under a region are in test_pages.cc. Keys of another process are not tried.
  */
 #include "hca.h"
 

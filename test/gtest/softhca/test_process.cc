@@ -1,6 +1,13 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Nodes in several processes, which are this one and children by fork(): all operations, atomics on
+ * one word, the death of a peer, a fork with open objects, and files that are left. A mailbox takes
+ * the addresses there, and says that a side is ready. In the tests of test_softhca_hostile a child
+ * writes nonsense into its ring to this process, in which two other nodes have to go on as before.
+ * Only rings are attacked: other words of the segment, the directory, and the times of the link
+ * model are not.
  */
 #include "hca.h"
 #include "softhca/wire.h"

@@ -1,6 +1,12 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * States of an RC queue pair with the attributes of each step, posting in each state, and limits;
+ * most tests need one node of this process only. Each attribute that a step requires is left out
+ * once. Of the optional ones only some are tried. The steps of a UD queue pair have no tests of
+ * their own; its send queue error is in test_ud.cc. Where rxe behaves otherwise, a test is skipped
+ * there.
  */
 #include "hca.h"
 

@@ -1,6 +1,12 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Operations of RC between two nodes of this process, on softhca and mostly on rxe: data,
+ * completions and their order, lists, inline data, full queues, and shared receive queues. The
+ * longest message has 23 MB; the limit of 2 GB is not reached. What breaks a connection is in
+ * test_error.cc, the places for reads and atomics in test_reads.cc, and several processes in
+ * test_process.cc.
  */
 #include "hca.h"
 

@@ -1,6 +1,12 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Threads of this process that use the device at the same time, and a child whose thread computes,
+ * stops polling or goes to sleep while messages come: no message may be left when the work passes
+ * from the thread to softhca's agent. A wrong moment is met by chance only, so polls and pauses
+ * have many lengths. ThreadSanitizer cannot help, as softhca is preloaded and not built with it.
+ * Whether the agent is woken without need is in test_wake.cc.
  */
 #include "hca.h"
 

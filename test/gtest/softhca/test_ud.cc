@@ -1,6 +1,11 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Datagrams between two nodes of this process: addresses with and without a global header, by
+ * InfiniBand and by RoCE, keys, lengths, and what is dropped. On rxe the hop limit and the check
+ * sum of the header are not looked at. Faults of datagrams are in test_fault.cc, data that the
+ * receiver fetches in test_fetch.cc. softhca has no multicast: only that it says so is tested.
  */
 #include "hca.h"
 

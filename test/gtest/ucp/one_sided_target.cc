@@ -1,5 +1,14 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
+/*
+ * Both sides of the channel: the class target is in the second process, one_sided_target in the
+ * test's process. A command is a few words, and the target answers each one. After "look" the
+ * target waits for the next command in a loop of progress, after "compute" in a read of the
+ * channel, so that nothing of UCX runs. The origin progresses its worker while it waits for an
+ * answer, but not while it waits for a key. Memory that both have is a memfd, which the origin
+ * opens below /proc/PID/fd of the target.
+ */
+
 #include "one_sided_target.h"
 #include "counter.h"
 
@@ -70,7 +79,7 @@ public:
 
     char *bytes() { return m_bytes; }
 
-    /* Tells the origin where the file is, and waits until it was mapped; then the key. */
+    /* Tells the origin where the file is, which stays open, and then the key. */
     void give(channel &ch)
     {
         std::ostringstream where;

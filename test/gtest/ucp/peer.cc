@@ -179,7 +179,7 @@ void channel::put(const std::string &message)
     std::string out(reinterpret_cast<char *>(&length), sizeof(length));
 
     out += message;
-    /* Messages are far smaller than a socket buffer, so this does not block. */
+    /* Where a message is longer than a socket buffer, this blocks until the other side reads. */
     if (::send(m_fd, out.data(), out.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(out.size())) {
         throw failure("the other process is gone");

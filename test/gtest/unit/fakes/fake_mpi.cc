@@ -1,5 +1,13 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
+/*
+ * The linker leads calls of the library's functions for MPIs (mpi_abi.h) to here, so what these do
+ * with a real MPI is not tested. While there is no fake::mpi, calls go on to them. A type that is
+ * told as a content is counted until it is given back. A type that the MPI has by itself must not
+ * be given back; those of F90_REAL, F90_COMPLEX and F90_INTEGER are taken for such. The MPI can
+ * keep the envelope of a type to itself (is_silent); contents and extents are always told.
+ */
+
 #include "fake_mpi.h"
 
 #include <gtest/gtest.h>

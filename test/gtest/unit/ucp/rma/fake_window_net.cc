@@ -1,5 +1,14 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
+/*
+ * The functions of UCX that windows through a network use. All endpoints lead back to this process.
+ * A message is copied and its send ends at once; a put, a get or a flush is noted. A call of
+ * progress delivers one message and ends one operation, each the oldest, unless the test has
+ * stopped that. Each handle is a block of memory of its own, so that a sanitizer sees a handle that
+ * is freed twice. What was not given back is counted; the fixture ends the worker of the windows
+ * before that is looked at.
+ */
+
 #include "unit/common/ri_cpp.h"
 #include "unit/ucp/rma/fake_window_net.h"
 

@@ -1,5 +1,12 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
+/*
+ * Lists of memory that are too short or whose lengths overflow, and random parts of random lists:
+ * what is described and copied is compared with the addresses of all bytes. No device is needed.
+ * Memory outside of a part is not looked at after a copy. A list for which there is no memory is
+ * not tried. (src/uct/ib/ud/memory.[hc])
+ */
+
 #include "unit/common/ri_cpp.h"
 #include "unit/common/rng.h"
 

@@ -1,5 +1,12 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
+/*
+ * What the ud plane writes and what it refuses to read: the layout, as numbers of its own, a
+ * control message there and back, and messages and targets with one wrong field at a time. All
+ * types of control messages have the same form, so one stands for all. The order of bytes on
+ * another processor cannot be tested here. (src/uct/ib/ud/wire.[hc])
+ */
+
 #include "unit/common/ri_cpp.h"
 #include "unit/common/rng.h"
 
