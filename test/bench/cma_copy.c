@@ -8,7 +8,7 @@
  *   cma_read  the receiving process alone, by one process_vm_readv
  *   cma_both  both processes, which claim chunks from a shared counter: one reads them,
  *             the other one writes them (process_vm_writev)
- *   cma_ends  likewise, but each takes half of what is left, one from the front, the other
+ *   cma_ends  both processes, of which each takes half of what is left, one from the front, the other
  *             one from the back, so that what it has in its cache stays there
  *   shm_copy  the receiving process alone, by memcpy from memory that both map: as if the
  *             data were there already

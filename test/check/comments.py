@@ -5,9 +5,9 @@ Usage: comments.py ROOT
 
 In src: no comment has more than 100 columns; each function that a header declares or defines has a
 comment in front of it, which says what is returned, if anything is: by @return, or by another
-function, as in "as NAME()" or "see NAME"; a .c file of 80 lines or more has a head comment of its
-own; no comment has words that mean another one, such as "likewise". In src and test: no file has
-more than 600 lines. In docs/*.md, README.md and NEWS: no line has more than 100 columns, except in
+function, as in "as NAME()" or "see NAME"; no comment has words that mean another one, such as
+"of these". In src and test: a source file of 80 lines or more has a head comment of its own, no
+comment has "likewise", and no file has more than 600 lines. In docs/*.md, README.md and NEWS: no line has more than 100 columns, except in
 tables (lines that begin with |) and in preformatted text (lines indented by 4, or between ```).
 """
 
@@ -78,10 +78,16 @@ def wrong_functions(path, lines):
             yield f"{path}:{line}: the comment of {name} does not say what it returns"
 
 
-def refused_words(path, lines):
+def has_head(lines):
+    """Whether there is a comment on the whole file, in the block of the licence or behind it."""
+    licence = next((i for i, line in enumerate(lines) if line.endswith("*/")), 0)
+    return licence > 3 or any(line.startswith("/*") for line in lines[licence + 1:licence + 3])
+
+
+def refused_words(path, lines, refused):
     text = "\n".join(lines)
     for comment in COMMENT.finditer(text):
-        for words, pattern in REFUSED.items():
+        for words, pattern in refused.items():
             if re.search(pattern, joined(comment.group()), re.I):
                 line = text.count("\n", 0, comment.start()) + 1
                 yield f"{path}:{line}: '{words}' needs another comment to be understood"
@@ -116,10 +122,13 @@ def main():
         wrong += long_comments(path, lines)
         if path.endswith(".h"):
             wrong += wrong_functions(path, lines)
-        head = lines[:next((i for i, line in enumerate(lines) if line.endswith("*/")), 0)]
-        if path.endswith(".c") and len(lines) > HEAD_LINES and len(head) <= 3:
-            wrong.append(f"{path}: {len(lines)} lines, and no head comment")
-        wrong += refused_words(path, lines)
+        wrong += refused_words(path, lines, REFUSED)
+    for path, lines in sources(root, "test", (".c", ".h", ".cc")):
+        wrong += refused_words(path, lines, {"likewise": REFUSED["likewise"]})
+    for folder in ("src", "test"):
+        for path, lines in sources(root, folder, (".c", ".cc")):
+            if len(lines) > HEAD_LINES and not has_head(lines):
+                wrong.append(f"{path}: {len(lines)} lines, and no head comment")
     for folder in ("src", "test"):
         for path, lines in sources(root, folder, (".c", ".h", ".cc", ".hh", ".sh", ".test", ".py")):
             if len(lines) - 1 > MAX_LINES:

@@ -271,7 +271,8 @@ ways_used()
     done
 }
 
-# counters_used FILE COUNTER...: likewise, for counters that some process must have above 0
+# counters_used FILE COUNTER...: a line as of a gtest test for each counter, which some process must
+# have above 0
 counters_used()
 {
     local stats=$1 counter

@@ -145,7 +145,7 @@ TEST_F(test_softhca_wake, armed)
     }
 }
 
-/* Likewise the receiver's. */
+/* An event for a receive comes as well, whenever its queue is armed. */
 TEST_F(test_softhca_wake, armed_receiver)
 {
     node_params params;

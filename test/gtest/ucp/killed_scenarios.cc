@@ -24,7 +24,7 @@ void post_two(killed_side &s)
     s.progress();
 }
 
-/* The victim's, likewise. */
+/* A receive of the victim that is offered. */
 void offer_one(killed_side &v)
 {
     v.post(LARGE_LENGTH, TO_VICTIM + 1);

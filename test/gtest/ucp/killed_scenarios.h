@@ -12,7 +12,7 @@ namespace ucp_test {
 /* Where a scenario takes place. */
 enum {
     KILLED_AT_STORES    = 1 << 0, /* shared memory: at each store into the rings */
-    KILLED_AT_COPIES    = 1 << 1, /* likewise, at each direct copy */
+    KILLED_AT_COPIES    = 1 << 1, /* shared memory: at each direct copy */
     KILLED_OVER_TCP     = 1 << 2, /* at the end only */
     KILLED_NO_CMA       = 1 << 3, /* shared memory without direct copies: at the end */
     KILLED_IN_MODE_PEER = 1 << 4, /* TCP, error handling mode PEER: at each store */
@@ -22,7 +22,7 @@ enum {
     KILLED_ASLEEP   = 1 << 8, /* whoever waits sleeps: at the end only */
     KILLED_AT_MESSAGES =
             1 << 9, /* the planes of the software HCA, at each active message, together */
-    KILLED_MEANWHILE = 1 << 10 /* likewise on a slow link, now and then */
+    KILLED_MEANWHILE = 1 << 10 /* the same planes on a slow link, now and then */
 };
 
 using killed_part = void (*)(killed_side &side);

@@ -107,7 +107,7 @@ public:
     uintptr_t read_only_start = 0, read_only_end = 0; /* no RI_REG_WRITE there */
     uintptr_t hole_start = 0, hole_end = 0;           /* nothing is there */
     std::function<void()> on_reg;   /* while a region is being registered */
-    std::function<void()> on_dereg; /* likewise */
+    std::function<void()> on_dereg; /* while one is being given up */
 
     ~fake_device() { EXPECT_EQ(0u, regions()); }
 

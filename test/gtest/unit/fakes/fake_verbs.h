@@ -123,7 +123,7 @@ public:
     unsigned posts     = 0; /* calls */
     unsigned posted    = 0; /* work requests */
     unsigned signalled = 0; /* among these */
-    unsigned inlined   = 0; /* likewise */
+    unsigned inlined   = 0; /* work requests with their data in them */
     unsigned ran       = 0;
     unsigned polls     = 0;
     unsigned opens     = 0;

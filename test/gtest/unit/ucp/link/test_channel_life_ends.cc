@@ -267,9 +267,9 @@ TEST_F(test_channel_life_ends, stale)
     accept.cookie   = 0x1000;
     m_b->deliver(accept);
     EXPECT_EQ(before + ++count, stale(*m_a) + stale(*m_b));
-    wire_msg offer = about(RI_WIRE_CHANNEL_OFFER, 4096);
+    wire_msg offer = about(RI_WIRE_CHANNEL_OFFER, 4096); /* a second one */
     offer.serial   = out()->serial;
-    m_a->deliver(offer); /* likewise */
+    m_a->deliver(offer);
     EXPECT_EQ(before + ++count, stale(*m_a) + stale(*m_b));
     exchange();
     EXPECT_NE(nullptr, in());

@@ -19,7 +19,7 @@ namespace {
 /* What recycling a class takes; match.c has it as a constant of its own. */
 const unsigned CLASS_IDLE = 1024;
 
-/* How many receives are looked at for overlaps; likewise. */
+/* How many receives are looked at for overlaps; a constant of match.c, too. */
 const unsigned SCAN_MAX = 64;
 
 class match_test : public ::testing::Test {

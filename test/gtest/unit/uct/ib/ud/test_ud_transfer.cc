@@ -443,7 +443,7 @@ TEST_P(test_ud_random_faults, transfers)
     transfers(GetParam(), 20 * GetParam().seeds);
 }
 
-/* Likewise, where a loss costs the whole message. */
+/* Transfers of which a loss costs the whole message. */
 TEST_P(test_ud_random_faults, whole_messages)
 {
     if (GetParam().drop > 50) {

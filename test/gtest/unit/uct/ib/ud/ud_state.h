@@ -474,7 +474,7 @@ private:
     ri_ud_rx_t rx              = {};
     ri_ud_tx_t tx              = {};
     unsigned lost              = 0; /* control messages, in a walk */
-    unsigned last_lost         = 0; /* likewise, last pieces */
+    unsigned last_lost         = 0; /* last pieces, in a walk */
     uint32_t held[DEPTH_MAX]   = {};
     uint32_t where[DEPTH_MAX]  = {};
     uint8_t memory[PIECES_MAX] = {}, temp = 0;
