@@ -7,8 +7,9 @@ In src: no comment has more than 100 columns; each function that a header declar
 comment in front of it, which says what is returned, if anything is: by @return, or by another
 function, as in "as NAME()" or "see NAME"; no comment has words that mean another one, such as
 "of these". In src and test: a source file of 80 lines or more has a head comment of its own, no
-comment has "likewise", and no file has more than 600 lines. In docs/*.md, README.md and NEWS: no line has more than 100 columns, except in
-tables (lines that begin with |) and in preformatted text (lines indented by 4, or between ```).
+comment has "likewise", and no file has more than 600 lines. In docs/*.md, README.md and NEWS: no
+line has more than 100 columns, except in tables (lines that begin with |) and in preformatted text
+(lines indented by 4, or between ```).
 """
 
 import glob
