@@ -78,7 +78,7 @@ typedef struct sh_channel {
 
 typedef struct sh_pd {
     struct ibv_pd super;
-    unsigned users; /* with sh_proc.lock */
+    unsigned users; /* atomic */
 } sh_pd_t;
 
 typedef struct sh_mr {
@@ -119,7 +119,7 @@ typedef struct sh_cq {
     int wanted;          /* by sh_agent_want() */
     unsigned want;       /* the word for that, in sh_inbox_t.wanted */
     int overrun;
-    unsigned users;        /* QPs; with sh_proc.lock */
+    unsigned users;        /* QPs; atomic */
     uint32_t comp_events;  /* given out by ibv_get_cq_event */
     uint32_t async_events; /* given out by ibv_get_async_event */
     sh_cqe_t current;      /* of the extended poll */
@@ -146,7 +146,7 @@ typedef struct sh_rq {
 typedef struct sh_srq {
     struct ibv_srq super;
     sh_rq_t rq;
-    unsigned users; /* QPs; with sh_proc.lock */
+    unsigned users; /* QPs; atomic */
     uint32_t async_events;
 } sh_srq_t;
 
@@ -231,8 +231,8 @@ typedef struct sh_qp {
     struct sh_qp *attention_next;
     int attention;
     /* Responder; with sh_proc.lock */
-    uint32_t epsn;
-    int rnr_sent; /* what follows the refused request is dropped */
+    uint32_t epsn; /* also read without it, for a query */
+    int rnr_sent;  /* what follows the refused request is dropped */
     int established;
     struct responder_request *requests; /* link model: to be begun in this order */
     struct responder_request **requests_end;

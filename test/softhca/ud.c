@@ -4,8 +4,9 @@
  */
 
 /*
- * Datagrams. The data travel in the message; the sender is done when it is in the ring, and
- * the receiver drops what it cannot use, as a device does.
+ * Datagrams. Data of single and short ones travel in the message; those of the others are fetched by
+ * the receiver (fetch.h). The sender is done when all is in the ring or fetched, and the receiver
+ * drops what it cannot use, as a device does.
  */
 #include "agent.h"
 #include "copy.h"

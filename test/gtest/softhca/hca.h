@@ -148,7 +148,7 @@ protected:
     void TearDown() override;
     void set(const std::string &name, const std::string &value);
 
-    /* Run in a child that shares nothing that is open; it ends well if @a body returns
+    /* Run in a child, which does not use what is open here; it ends well if @a body returns
      * true. @return Its pid. */
     static pid_t spawn(const std::function<bool()> &body);
     /* Wait for a child. @return Whether it ended well. */
