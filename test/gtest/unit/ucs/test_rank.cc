@@ -8,6 +8,8 @@ extern "C" {
 
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <string>
+#include <unistd.h>
 
 namespace {
 
@@ -157,6 +159,20 @@ TEST_F(test_rank, host_has_no_domain)
     ri_rank_host(cut, sizeof(cut));
     EXPECT_EQ(host[0], cut[0]);
     EXPECT_EQ('\0', cut[1]);
+}
+
+TEST_F(test_rank, names_of_host_and_process)
+{
+    char name[256], host[64], process[80], few[4];
+
+    ASSERT_EQ(0, gethostname(name, sizeof(name)));
+    std::string expected = std::string(name).substr(0, std::string(name).find('.'));
+    ri_rank_host(host, sizeof(host));
+    EXPECT_EQ(expected.substr(0, sizeof(host) - 1), host);
+    ri_rank_process(process, sizeof(process));
+    EXPECT_EQ(std::string(host) + ":" + std::to_string(getpid()), process);
+    ri_rank_host(few, sizeof(few));
+    EXPECT_EQ(expected.substr(0, 3), few);
 }
 
 } // namespace

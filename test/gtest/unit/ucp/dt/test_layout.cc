@@ -3,6 +3,7 @@
 /* src/ucp/dt/layout.c: what is made of loops and lists. */
 
 #include "unit/common/layouts.h"
+#include "unit/fakes/fake_malloc.h"
 
 namespace {
 
@@ -209,6 +210,33 @@ TEST_F(test_layout, references)
     EXPECT_EQ(24u, layout->size);
     ri_layout_put(layout);
     ri_layout_put(nullptr);
+}
+
+/* More bytes than a number of 63 bits counts, in memory that overlaps. */
+TEST_F(test_layout, too_many_bytes)
+{
+    const uint64_t half = uint64_t(1) << 62;
+
+    EXPECT_EQ(nullptr, end(join({run_at(0, half), run_at(8, half), run_at(1, 5)}), 8));
+}
+
+/* Without memory there is no layout, and not a shorter one. */
+TEST_F(test_layout, no_memory)
+{
+    ri_layout_t *layout = nullptr;
+    int fails           = 0;
+
+    for (; layout == nullptr; ++fails) {
+        ASSERT_LT(fails, 100);
+        fake::malloc_fails_after = fails;
+        ri_layout_begin(&m_builder);
+        ri_layout_part_t part    = repeat(ri_layout_run(8), 4, 24);
+        layout                   = end(join({part, run_at(300, 5), run_at(100, 7)}), 400);
+        fake::malloc_fails_after = -1;
+    }
+    EXPECT_GT(fails, 2);
+    EXPECT_EQ(44u, layout->size);
+    ri_layout_put(layout);
 }
 
 } // namespace

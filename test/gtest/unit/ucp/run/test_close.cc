@@ -281,6 +281,15 @@ TEST_F(test_close, one_after_the_other)
     receive_late(m_content, 6);
 }
 
+/* The last words of a conn include its ring, which its receiver can give to another one. */
+TEST_F(test_close, gives_its_ring_back)
+{
+    prepare(true);
+    ASSERT_NE(nullptr, m_conn->ring);
+    EXPECT_EQ(1, ri_close_say_bye(m_conn));
+    EXPECT_EQ(nullptr, m_conn->ring);
+}
+
 /* Said once, for the last endpoint of the application, in the ring or where somebody waits. */
 TEST_F(test_close, who_says_closing)
 {
