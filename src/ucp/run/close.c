@@ -272,8 +272,8 @@ void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait)
     }
     ri_close_start_anew(conn, wait);
     worker->closes.checked = wait->checked; /* what was before is no wait */
-    if (!(conn->flags &
-          RI_CONN_TELLS)) { /* with it the peer has something to answer now */
+    /* With TELLS the peer has something to answer from now on */
+    if (!(conn->flags & RI_CONN_TELLS)) {
         wait->idle = worker->closes.attended - conn->close.since;
     }
 }

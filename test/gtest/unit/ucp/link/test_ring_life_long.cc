@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <tuple>
 
 namespace {
 
@@ -50,6 +51,21 @@ protected:
         a->release_done();
         b->release_done();
         return ring_messages(b) - before;
+    }
+
+    /* Two nodes with quick rings, which take more than rings of TAKEN / 2 do. */
+    std::pair<node *, node *> add_quick_pair()
+    {
+        ri_config.ring_eager = TAKEN / 2;
+        ri_config.ring_quick = LARGE;
+        ri_quick_rate        = 1e-9;
+
+        node *a = add_node(), *b = add_node();
+
+        conn(b, a);
+        exchange(a, b, 10);
+        exchange(b, a, 10);
+        return {a, b};
     }
 
     /* Post a receive of @a room bytes for each message: they come in order, and as they were sent. */
@@ -176,15 +192,9 @@ TEST_F(test_ring_life_long, quick_is_not_less)
 /* A message that goes another way does not use up what the peer has said. */
 TEST_F(test_ring_life_long, a_synchronous_one_uses_no_hint)
 {
-    ri_config.ring_eager = TAKEN / 2;
-    ri_config.ring_quick = LARGE;
-    ri_quick_rate        = 1e-9;
+    node *a, *b;
 
-    node *a = add_node(), *b = add_node();
-
-    conn(b, a);
-    exchange(a, b, 10);
-    exchange(b, a, 10);
+    std::tie(a, b) = add_quick_pair();
 
     bytes content             = pattern(1, TAKEN);
     ucp_request_param_t param = {};
@@ -205,15 +215,9 @@ TEST_F(test_ring_life_long, a_synchronous_one_uses_no_hint)
 /* What the peer has said holds for some messages. The next one is announced, whose end says it again. */
 TEST_F(test_ring_life_long, a_receiver_that_waits_says_so_again)
 {
-    ri_config.ring_eager = TAKEN / 2;
-    ri_config.ring_quick = LARGE;
-    ri_quick_rate        = 1e-9;
+    node *a, *b;
 
-    node *a = add_node(), *b = add_node();
-
-    conn(b, a);
-    exchange(a, b, 10);
-    exchange(b, a, 10);
+    std::tie(a, b) = add_quick_pair();
 
     ri_peer_t *peer = conn(a, b)->peer;
 
