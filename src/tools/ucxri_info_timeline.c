@@ -6,6 +6,7 @@
  * not repeated.
  */
 #include "ucxri_info_timeline.h"
+#include "ucxri_info_timeline_curves.h"
 #include "ucxri_info_timeline_job.h"
 #include "ucxri_info_timeline_spans.h"
 #include "ucs/json.h"
@@ -27,6 +28,7 @@ typedef struct timeline {
     const timeline_file_t *file;
     uint64_t (*used)[TIMELINE_TRACK_LAST]; /* of each worker: a bit for each lane */
     timeline_sample_t *samples;            /* the latest of each worker */
+    timeline_curves_t curves;
 } timeline_t;
 
 /* A time of the process that is written, in microseconds since the start, as it is printed: spans
@@ -138,6 +140,10 @@ static void timeline_write_span(const timeline_span_t *span, void *arg)
     double start         = timeline_us(timeline, span->start);
     double end           = timeline_us(timeline, span->end);
 
+    timeline_curves_add(&timeline->curves, span);
+    if (span->lane == TIMELINE_NO_LANE) {
+        return;
+    }
     timeline->used[span->worker][span->track] |= UINT64_C(1) << span->lane;
     fprintf(timeline_next(timeline, "X"), ",\"tid\":%u,\"ts\":%.2f,\"dur\":%.2f,",
             timeline_tid(span->worker, span->track, span->lane), start, end - start);
@@ -154,6 +160,16 @@ static void timeline_write_span(const timeline_span_t *span, void *arg)
     }
 }
 
+/* What stands behind a name, if there are several workers. */
+static void timeline_worker_name(const timeline_t *timeline, unsigned worker,
+                                 char text[24])
+{
+    *text = '\0';
+    if (timeline->file->num_workers > 1) {
+        snprintf(text, 24, " of worker %u", worker + 1);
+    }
+}
+
 /* Rates, from what there was more than at the sample before. */
 static void timeline_write_sample(const timeline_sample_t *sample, void *arg)
 {
@@ -161,11 +177,9 @@ static void timeline_write_sample(const timeline_sample_t *sample, void *arg)
     timeline_sample_t *before = &timeline->samples[sample->worker];
     double seconds            = (sample->time - before->time) * 1e-9;
     double start              = timeline_us(timeline, before->time);
-    char worker[24]           = "";
+    char worker[24];
 
-    if (timeline->file->num_workers > 1) {
-        snprintf(worker, sizeof(worker), " of worker %u", sample->worker + 1);
-    }
+    timeline_worker_name(timeline, sample->worker, worker);
     if ((before->time != 0) && (sample->time > before->time) &&
         (sample->sent >= before->sent) && (sample->bytes >= before->bytes) &&
         (sample->received >= before->received)) {
@@ -179,6 +193,25 @@ static void timeline_write_sample(const timeline_sample_t *sample, void *arg)
                 start, worker, (sample->bytes - before->bytes) / seconds * 1e-6);
     }
     *before = *sample;
+}
+
+static void timeline_write_point(const timeline_point_t *point, void *arg)
+{
+    static const char *const names[] = {
+#define TIMELINE_CURVE_NAME(_curve, _text, _unit) [TIMELINE_CURVE_##_curve] = _text,
+            TIMELINE_CURVES(TIMELINE_CURVE_NAME)};
+    static const char *const units[] = {
+#define TIMELINE_CURVE_UNIT(_curve, _text, _unit) [TIMELINE_CURVE_##_curve] = _unit,
+            TIMELINE_CURVES(TIMELINE_CURVE_UNIT)};
+    timeline_t *timeline = arg;
+    char worker[24];
+
+    timeline_worker_name(timeline, point->worker, worker);
+    fprintf(timeline_next(timeline, "C"),
+            ",\"ts\":%.2f,\"name\":\"%s%s\",\"args\":{\"%s\":%g}}",
+            timeline_us(timeline, point->time), names[point->curve], worker,
+            units[point->curve],
+            (int64_t)point->value * ((point->curve == TIMELINE_CURVE_SENDS) ? 1e-6 : 1));
 }
 
 static void timeline_write_label(timeline_t *timeline, const char *what, unsigned tid,
@@ -199,13 +232,13 @@ static void timeline_line_name(const timeline_t *timeline, unsigned worker,
                                const char *track, unsigned lane, char *name, size_t max)
 {
     int length = snprintf(name, max, "%s", track);
+    char of[24];
 
     if (lane > 0) {
         length += snprintf(name + length, max - length, " %u", lane + 1);
     }
-    if (timeline->file->num_workers > 1) {
-        snprintf(name + length, max - length, " of worker %u", worker + 1);
-    }
+    timeline_worker_name(timeline, worker, of);
+    snprintf(name + length, max - length, "%s", of);
 }
 
 static void timeline_write_labels(timeline_t *timeline)
@@ -247,11 +280,13 @@ static int timeline_write_process(timeline_t *timeline)
         timeline->used    = calloc(file.num_workers, sizeof(*timeline->used));
         timeline->samples = calloc(file.num_workers, sizeof(*timeline->samples));
         if ((timeline->used == NULL) || (timeline->samples == NULL) ||
-            !timeline_spans(&file, &watch, &hidden)) {
+            !timeline_spans(&file, &watch, &hidden) || timeline->curves.no_memory) {
             fault = "out of memory";
         } else {
+            timeline_curves_tell(&timeline->curves, timeline_write_point, timeline);
             timeline_write_labels(timeline);
         }
+        timeline_curves_cleanup(&timeline->curves);
         free(timeline->used);
         free(timeline->samples);
     }
@@ -291,7 +326,7 @@ static int timeline_write(timeline_t *timeline, const char *out)
 
 int info_timeline(const char *out, char **paths, int count)
 {
-    timeline_t timeline;
+    timeline_t timeline = {};
     int is_good;
 
     if (timeline_job_is_input(out, paths, count)) {

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPAN_NO_LANE UINT32_MAX
-
 /* A span that has begun, by its place in the table. */
 typedef struct span_begun {
     uint64_t key; /* 0: free */
@@ -94,15 +92,8 @@ static void span_take_lane(spans_t *spans, timeline_span_t *span, uint64_t until
             return;
         }
     }
-    span->lane = SPAN_NO_LANE;
+    span->lane = TIMELINE_NO_LANE;
     ++spans->hidden;
-}
-
-static void span_tell(spans_t *spans, const timeline_span_t *span)
-{
-    if (span->lane != SPAN_NO_LANE) {
-        spans->watch->span(span, spans->watch->arg);
-    }
 }
 
 /* A span begins. If the same one has begun before, its end was not noted: forget it. */
@@ -119,7 +110,7 @@ static timeline_span_t *span_begin(spans_t *spans, uint64_t key,
     if (place->key == 0) {
         place->key = key;
         ++spans->num_begun;
-    } else if (place->span.lane != SPAN_NO_LANE) {
+    } else if (place->span.lane != TIMELINE_NO_LANE) {
         spans->lanes[place->span.worker][place->span.track][place->span.lane].until =
                 place->span.start;
     }
@@ -161,15 +152,15 @@ static void span_end_one(spans_t *spans, timeline_span_t *span, uint64_t end)
     timeline_span_t data;
 
     span->end = (end > span->start) ? end : span->start;
-    if (span->lane != SPAN_NO_LANE) {
+    if (span->lane != TIMELINE_NO_LANE) {
         spans->lanes[span->worker][span->track][span->lane].until = span->end;
     }
-    span_tell(spans, span);
+    spans->watch->span(span, spans->watch->arg);
     if (span->kind == TIMELINE_SPAN_RECV) {
         data       = *span;
         data.kind  = TIMELINE_SPAN_DATA;
         data.start = span->met;
-        span_tell(spans, &data);
+        spans->watch->span(&data, spans->watch->arg);
     }
 }
 
@@ -188,7 +179,7 @@ static void span_tell_past(spans_t *spans, timeline_span_t *span)
 {
     span->end = (span->end > span->start) ? span->end : span->start;
     span_take_lane(spans, span, span->end);
-    span_tell(spans, span);
+    spans->watch->span(span, spans->watch->arg);
 }
 
 /* A receive meets its message: it has begun when it was posted. */

@@ -22,8 +22,9 @@ typedef enum timeline_track {
     TIMELINE_TRACK_LAST
 } timeline_track_t;
 
-/* Lanes of a track. What there is more of at a time is not drawn, but counted. */
-#define TIMELINE_LANES 64
+/* Lanes of a track. What there is more of at a time has no lane, and is not drawn. */
+#define TIMELINE_LANES   64
+#define TIMELINE_NO_LANE UINT32_MAX
 
 typedef enum timeline_kind {
     TIMELINE_SPAN_SEND,
@@ -36,7 +37,8 @@ typedef enum timeline_kind {
 } timeline_kind_t;
 
 typedef struct timeline_span {
-    unsigned worker, track, lane;
+    unsigned worker, track;
+    unsigned lane; /* or TIMELINE_NO_LANE */
     timeline_kind_t kind;
     uint64_t start, end; /* times of the process */
     uint64_t length, uid;

@@ -6,6 +6,14 @@ Usage: timeline.py check RANKS COMPLETE FILE
            The JSON FILE is of RANKS processes, spans of a line are one in the other, and arrows
            lead from sends to receives, within spans. COMPLETE: yes: the job has come to its end,
            so all have both ends; no: it was killed.
+       timeline.py progress FILE
+           The JSON FILE is of 4 ranks that computed for 10 s while long messages were on their way,
+           some of them by RTR. It has all tracks and curves, and is not longer than such a job
+           needs.
+       timeline.py page FILE TEMPLATE OUT
+           Write to OUT a page that draws the JSON FILE in a browser (timeline_page.html).
+       timeline.py drawn FILE
+           Print what the page says of the JSON FILE, if it has drawn all of it.
        timeline.py hosts DIR
            Make DIR/a and DIR/b, of two hosts: messages take 5 us, which their clocks hide, as one
            of them is an hour late, and its real-time clock is wrong by a second.
@@ -85,8 +93,107 @@ def arrows(events):
     return ends['s'], ends['f']
 
 
+# Keys that viewers need, beside the process, and of which type
+KEYS = {
+    'X': {'tid': int, 'ts': float, 'dur': float, 'name': str},
+    's': {'tid': int, 'ts': float, 'id': str, 'cat': str, 'name': str},
+    'f': {'tid': int, 'ts': float, 'id': str, 'cat': str, 'name': str, 'bp': str},
+    'C': {'ts': float, 'name': str, 'args': dict},
+    'M': {'tid': int, 'name': str, 'args': dict},
+}
+TRACKS = {'application', 'sends', 'receives', 'offers (RTR)', 'copies'}
+CURVES = {'messages a second', 'MB sent a second', 'MB of sends under way', 'receives posted',
+          'RTRs offered'}
+
+
+def check_form(events):
+    for event in events:
+        keys = KEYS.get(event.get('ph'))
+        if keys is None or not isinstance(event.get('pid'), int):
+            fail(f'no viewer knows this event: {event}')
+        for key, kind in keys.items():
+            if not isinstance(event.get(key), kind):
+                fail(f'{key} of an event is missing or wrong: {event}')
+        known = {'ph', 'pid', 'args'} | set(keys)
+        if set(event) - known:
+            fail(f'an event with more than its keys: {event}')
+
+
+def check_curves(events, complete):
+    """Values are not below zero, and what was under way is over at the end. @return The names."""
+    last = {}
+    for event in events:
+        if event['ph'] == 'C':
+            if event['ts'] < 0 or not all(value >= 0 for value in event['args'].values()):
+                fail(f'a curve with a wrong value: {event}')
+            curve = event['pid'], event['name']
+            if curve in last and last[curve]['ts'] > event['ts']:
+                fail(f'a curve that goes back: {last[curve]} {event}')
+            last[curve] = event
+    for (_, name), event in last.items():
+        if complete and 'second' not in name and any(event['args'].values()):
+            fail(f'it is under way at the end: {event}')
+    return {name for _, name in last}
+
+
+def progress(path):
+    with open(path) as stream:
+        text = stream.read()
+    events = json.loads(text)['traceEvents']
+    names = {re.sub(' [0-9]+$', '', event['args']['name'])
+             for event in events if event['name'] == 'thread_name'}
+    if names != TRACKS:
+        fail(f'tracks {names}')
+    curves = {event['name'] for event in events if event['ph'] == 'C'}
+    if curves != CURVES:
+        fail(f'curves {curves}')
+    kinds = collections.Counter(event['name'].split(' ')[0]
+                                for event in events if event['ph'] == 'X')
+    used = sum(event['name'] == 'offered (RTR), used' for event in events)
+    if used == 0 or min(kinds[kind] for kind in ('computes', 'waits', 'send', 'receive')) == 0:
+        fail(f'{used} RTRs were used; spans: {kinds}')
+    end = max(event['ts'] + event['dur'] for event in events if event['ph'] == 'X') * 1e-6
+    if end < 10:
+        fail(f'only {end} s')
+    # Computations bound how many messages there are, and spans of less than 10 us are left out
+    # Computations bound how many messages there are, and spans of less than 10 us are left out
+    if len(text) > 5e6 * end or len(text) > 250 * len(events):
+        fail(f'{len(text)} bytes for {end} s and {len(events)} events')
+    print(f'{len(text) / 1e6:.1f} MB, {end:.1f} s, {used} RTRs used')
+
+
+def page(path, template, out):
+    with open(path) as stream:
+        trace = stream.read().replace('</', '<\\/')
+    with open(template) as stream:
+        text = stream.read()
+    with open(out, 'w') as stream:
+        stream.write(text.replace('TRACE', trace, 1))
+
+
+def drawn(path):
+    events = load(path)
+    count = collections.Counter(event['ph'] for event in events)
+    wanted = {
+        'spans': count['X'],
+        'arrows': count['s'],
+        'ends': count['f'],
+        'rows': sum(event['name'] == 'thread_name' for event in events),
+        'curves': len({(event['pid'], event['name']) for event in events if event['ph'] == 'C'}),
+        'empty': 0,
+    }
+    body = re.search('<body[^>]*>', sys.stdin.read())
+    said = dict(re.findall('data-([a-z]+)="([^"]*)"', body.group(0) if body else ''))
+    for name, number in wanted.items():
+        if said.get(name) != str(number):
+            fail(f'{name}: {said.get(name)} were drawn of {number}; {said.get("error")}')
+    print(f'{len(events)} events {said["time"]}')
+
+
 def check(ranks, complete, path):
     events = load(path)
+    check_form(events)
+    check_curves(events, complete)
     names = [event['args']['name'] for event in events if event['name'] == 'process_name']
     if len(names) != ranks:
         fail(f'processes {names}')
@@ -185,6 +292,12 @@ if __name__ == '__main__':
     what, arguments = sys.argv[1], sys.argv[2:]
     if what == 'check':
         check(int(arguments[0]), arguments[1] == 'yes', arguments[2])
+    elif what == 'progress':
+        progress(*arguments)
+    elif what == 'page':
+        page(*arguments)
+    elif what == 'drawn':
+        drawn(*arguments)
     elif what in ('hosts', 'one_way'):
         hosts(arguments[0], what == 'one_way')
     elif what == 'arrows':
