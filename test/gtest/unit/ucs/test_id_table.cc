@@ -40,6 +40,7 @@ TEST_F(test_id_table, zero_is_none)
     }
     EXPECT_EQ(nullptr, ri_id_get(&m_table, 0));
     EXPECT_EQ(0u, ri_id_alloc(&m_table, m_objects)) << "all are taken";
+    EXPECT_EQ(nullptr, ri_id_get(&m_table, 0)) << "and nothing has the number of none";
 }
 
 TEST_F(test_id_table, full_and_free_again)

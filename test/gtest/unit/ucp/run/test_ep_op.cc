@@ -4,6 +4,8 @@
 
 #include "unit/ucp/proto/pool/pool_send_test.h"
 
+#include <thread>
+
 namespace {
 
 class test_ep_op : public pool_send_test {};
@@ -26,6 +28,72 @@ TEST_F(test_ep_op, worker_flush_ends_with_its_worker)
     m_a->may_end_open = true;
     stop();
     EXPECT_EQ(UCS_ERR_CANCELED, status);
+}
+
+/* Memory of the application in which a request of the library was. What stock is asked for there is
+ * stock's, and is not taken for the library's any more. */
+class test_ep_op_memory : public pool_send_test {
+protected:
+    void SetUp() override
+    {
+        pool_send_test::SetUp();
+        ri_req_headroom                         = sizeof(m_memory) / 2;
+        m_param.op_attr_mask                    = UCP_OP_ATTR_FIELD_REQUEST;
+        m_param.request                         = m_memory + sizeof(m_memory) / 2;
+        ri_req_of_handle(m_param.request)->mark = RI_REQ_MARK;
+    }
+
+    bool is_ours() const { return ri_req_is_own(m_param.request); }
+
+    setting<size_t> m_headroom{ri_req_headroom, ri_req_headroom};
+    alignas(64) uint8_t m_memory[4096] = {};
+    ucp_request_param_t m_param        = {};
+};
+
+TEST_F(test_ep_op_memory, flush)
+{
+    EXPECT_TRUE(is_ours());
+    ri_ep_flush(m_conn, &m_param);
+    EXPECT_FALSE(is_ours());
+}
+
+TEST_F(test_ep_op_memory, flush_of_the_worker)
+{
+    ri_ep_flush_worker(m_a->worker(), &m_param);
+    EXPECT_FALSE(is_ours());
+}
+
+TEST_F(test_ep_op_memory, close)
+{
+    ri_ep_close(m_conn, &m_param);
+    EXPECT_FALSE(is_ours());
+}
+
+/* What stock calls when a flush has ended lets go of the worker. */
+TEST_F(test_ep_op, unlocked_behind_stocks_flush)
+{
+    ri_worker_t *worker       = m_a->worker();
+    ucp_request_param_t param = {};
+    int locked                = -1;
+    ri_rma_op_t *op           = ri_rma_op_get(worker);
+
+    ASSERT_NE(nullptr, op);
+    ri_rma_started(m_conn, op, RI_RMA_PUT, nullptr, 0);
+    worker->multi        = 1;
+    m_ucx->flush_mode    = LATER;
+    ucs_status_ptr_t ret = ri_ep_flush(m_conn, &param);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(ret));
+    m_ucx->complete();
+    EXPECT_TRUE(ri_req_flags(ri_req_of_handle(ret)) & RI_REQ_COMPLETED);
+    std::thread([&] {
+        locked = pthread_mutex_trylock(&worker->lock);
+        if (locked == 0) {
+            pthread_mutex_unlock(&worker->lock);
+        }
+    }).join();
+    EXPECT_EQ(0, locked);
+    worker->multi = 0;
+    ri_req_put(ri_req_of_handle(ret));
 }
 
 /* Puts that were posted and are lost fail the close that has to flush them. */

@@ -4,6 +4,7 @@
  * core/test_rma_order_ring.cc. */
 
 #include "unit/common/control_test.h"
+#include "unit/ucp/rma/mail_head.h"
 
 namespace {
 
@@ -95,6 +96,32 @@ TEST_F(test_flush, of_an_endpoint_that_is_gone)
     EXPECT_TRUE(asked());
     EXPECT_EQ(nullptr, flush(nullptr));
     EXPECT_FALSE(asked());
+}
+
+/* A flush that asks stock for nothing serves others, who may wait for this process. */
+TEST_F(test_flush, serves_others)
+{
+    const ucp_mem_h handle = reinterpret_cast<ucp_mem_h>(this);
+    uint64_t word          = 0;
+    const uint64_t value   = 4711;
+    int fd                 = ri_serve_start();
+    ri_mailbox_tx_t tx     = {};
+    ri_region_t region;
+
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(UCS_OK, ri_mailbox_tx_open(&tx, getpid(), fd));
+    ri_region_add(handle, &word, sizeof(word));
+    ASSERT_TRUE(ri_region_find(handle, &region));
+    ri_mailbox_head_t head = mail_head(RI_SERVE_PUT, region.number, (uintptr_t)&word,
+                                       sizeof(word), sizeof(word));
+    uint32_t entry         = ri_mailbox_tx_post(&tx, &head, &value);
+
+    EXPECT_EQ(nullptr, flush(m_conn));
+    EXPECT_EQ(RI_MAILBOX_DONE, ri_mailbox_tx_state(&tx, entry));
+    EXPECT_EQ(value, word);
+    ri_mailbox_tx_free(&tx, entry);
+    ri_region_remove(handle);
+    ri_mailbox_tx_close(&tx);
 }
 
 } // namespace
