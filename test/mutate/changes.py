@@ -207,10 +207,16 @@ def of_line(line, code, previous, neighbours):
         found.append(('condition negated', begin, match.start(),
                       '!(' + line[begin:match.start()].rstrip() + ') '))
 
-    # Constants
-    replace('constant', NUMBER, lambda m: str(int(m.group(1)) + 1) + m.group(2))
-    replace('constant', NUMBER, lambda m: str(int(m.group(1)) - 1) + m.group(2)
-            if int(m.group(1)) > 0 else None)
+    # Constants, but for sizes of arrays
+    sizes = DECLARED.match(code) and not code.lstrip().startswith('return')
+
+    def number(match, more):
+        value = int(match.group(1)) + more
+        is_size = sizes and code[:match.start()].endswith('[')
+        return None if is_size or value < 0 else str(value) + match.group(2)
+
+    replace('constant', NUMBER, lambda match: number(match, 1))
+    replace('constant', NUMBER, lambda match: number(match, -1))
     replace('enumerator', CONSTANT, lambda m: neighbours.get(m.group(0)))
     replace('status', r'\bUCS_OK\b', 'UCS_INPROGRESS')
     replace('status', r'\bUCS_INPROGRESS\b', 'UCS_OK')

@@ -206,6 +206,8 @@ class Tree:
             if not self.chosen:
                 self.must_have_run(suite, passed)
             ran += passed
+        if not any(suite.concerns(mutation.path) for suite in self.suites):
+            return Verdict('unclear', 'no suite is for it')
         if not ran:
             raise Failure('no suite has such tests')
         but = ', but %s does now and then' % ', '.join(self.unsteady) if self.unsteady else ''

@@ -30,7 +30,34 @@ SCRIPTS = {
     'gtest_ucp_ud_rtr': MESSAGES + ('src/uct/ib/ud/*',),
     'mpi_types': ('src/ucp/dt/*', 'src/ucp/preload/mpi_api*', 'src/ucp/preload/context_api*'),
     'gtest_ucp_rc_channel': ('src/ucp/*channel*', 'src/uct/ib/rc/*'),
+    'windows': ('src/win/*', 'src/ucp/rma/window*', 'src/uct/shm/gate*'),
 }
+
+# The libraries for windows, which are compiled for an MPI each
+MPIS = ('mpich', 'openmpi')
+
+
+class Unit:
+    """A source as a library has it."""
+
+    def __init__(self, name, mpi=''):
+        self.name = name  # below src
+        self.mpi = mpi    # of the library for windows; none: that for messages
+
+    def __eq__(self, other):
+        return (self.name, self.mpi) == (other.name, other.mpi)
+
+    def __hash__(self):
+        return hash((self.name, self.mpi))
+
+    def built(self):
+        """Its object's path without the end, below the build tree's src, as make has it."""
+        folder, file = os.path.split(self.name[:-2])
+        return folder, ('libucxri_win_%s_a-' % self.mpi if self.mpi else '') + file
+
+    def kept(self):
+        """What its objects are named here, without the end."""
+        return (self.mpi + '.' if self.mpi else '') + self.name.replace('/', '.')
 
 
 class Library(judge.Tree):
@@ -40,14 +67,14 @@ class Library(judge.Tree):
         super().__init__(root, directory)
         self.jobs = jobs
         self.names = names
-        self.folders = ('src/ucp', 'src/ucs', 'src/uct')
+        self.folders = ('src/ucp', 'src/ucs', 'src/uct', 'src/win')
         self.build = build or os.path.join(directory, 'build')
         self.configured = root if build else self.source
         self.libraries = []
         self.programs = []
-        self.objects = {}  # path: the object without and with a mutation
-        self.now = {}      # path: the object that is to be linked in place of the original
-        self.compiler = []
+        self.objects = {}    # path: the objects of its users without a mutation
+        self.now = {}        # unit: the object that is to be linked in place of the original
+        self.compilers = {}  # MPI, or none: how its library is compiled
 
     def files(self):
         listed = judge.must(['git', '-C', self.root, 'ls-files', '-co', '--exclude-standard'], 'git')
@@ -70,11 +97,14 @@ class Library(judge.Tree):
         self.programs = ['gtest_unit'] + (['libucxri.so'] if ucp else [])
         self.programs += ['ucxri_info'] if scripts else []
         self.make('-C', 'src')
+        for name in [self.windows(mpi) + '.so' for mpi in MPIS if scripts]:
+            if os.path.exists(os.path.join(self.build, 'src', name)):
+                self.programs.append(name)
         needs_hca = {'rc', 'ucp_rc', 'ucp_ud'} & set(self.names)
         self.make('-C', 'test', 'gtest/gtest_unit',
                   *(['gtest/gtest_ucp'] if ucp else []),
                   *(['bin/libsofthca.so'] if needs_hca else []))
-        self.find_command()
+        self.find_commands()
         if scripts:
             self.make('-C', 'test', 'check-build-gtest')
             self.make_trees()
@@ -91,10 +121,26 @@ class Library(judge.Tree):
             judge.must([os.path.join(self.source, 'configure'), 'CXXFLAGS=-O0 -g1', 'CFLAGS=-O2'],
                  'configure', cwd=self.build, env=self.env)
 
-    def source_paths(self):
-        with open(os.path.join(self.source, 'src/sources.am'), encoding='utf-8') as file:
-            lists = re.sub(r'\\\n', ' ', file.read())
-        return re.search(r'^UCXRI_SRCS = (.*)$', lists, re.M).group(1).split()
+    @staticmethod
+    def windows(mpi):
+        return 'libucxri_win_' + mpi
+
+    def source_paths(self, mpi=''):
+        lists = ''
+        for name in ('sources', 'Makefile'):
+            with open(os.path.join(self.source, 'src', name + '.am'), encoding='utf-8') as file:
+                lists += re.sub(r'\\\n', ' ', file.read())
+        words = re.search(r'^%s = (.*)$' % ('WIN_SRCS' if mpi else 'UCXRI_SRCS'), lists,
+                          re.M).group(1)
+        own = re.search(r'^UCXRI_WIN_SRCS = (.*)$', lists, re.M).group(1)
+        return [name for name in words.replace('$(UCXRI_WIN_SRCS)', own).split()
+                if name.endswith('.c')]
+
+    def units(self, mpi=None):
+        """Sources as a library has them, or all that is built has."""
+        if mpi is None:
+            return [unit for mpi in self.compilers for unit in self.units(mpi)]
+        return [Unit(name, mpi) for name in self.source_paths(mpi)]
 
     def linked(self, folder, program):
         """@return What make links a program with, but for the library: objects, and all else."""
@@ -109,7 +155,9 @@ class Library(judge.Tree):
             return [os.path.normpath(os.path.join(folder, word)) for word in words
                     if word.endswith(end)]
 
-        archives = [path for path in paths('.a') if path != os.path.normpath(library)]
+        # Those of windows are made here
+        archives = [path for path in paths('.a')
+                    if path != os.path.normpath(library) and '_win_' not in path]
         return paths('.o'), archives + [word for word in words
                                         if re.match(r'-l|-L|-Wl|.*\.so$', word)]
 
@@ -126,16 +174,15 @@ class Library(judge.Tree):
     def path(self, name):
         return os.path.join(self.source, name)
 
-    def original(self, name):
-        return os.path.join(self.dir, 'objects', name.replace('/', '.') + '.o')
+    def original(self, unit, kind=''):
+        return os.path.join(self.dir, 'objects', unit.kept() + kind + '.o')
 
     def keep_originals(self):
         """The build tree may go on meanwhile."""
         os.makedirs(os.path.join(self.dir, 'objects'), exist_ok=True)
-        for name in self.source_paths():
-            folder, file = os.path.split(name)
-            shutil.copyfile(os.path.join(self.build, 'src', folder, file[:-2] + '.o'),
-                            self.original(name))
+        for unit in self.units():
+            shutil.copyfile(os.path.join(self.build, 'src', *unit.built()) + '.o',
+                            self.original(unit))
 
     def scripts(self):
         """The scripts of test/check that are suites, and the sources that each of them is for."""
@@ -155,7 +202,8 @@ class Library(judge.Tree):
             shutil.rmtree(tree, ignore_errors=True)
             os.makedirs(os.path.join(tree, 'src'))
             os.makedirs(os.path.join(tree, 'test/check'))
-            own = ('libucxri.so', 'ucxri_info')
+            own = [name for name in self.programs if not name.startswith('gtest')]
+            own += [name[:-len('so')] + 'a' for name in own if '_win_' in name]
             for name in own:
                 os.symlink(self.output(name, mutated), os.path.join(tree, 'src', name))
             for name in os.listdir(os.path.join(self.build, 'src')):
@@ -175,13 +223,30 @@ class Library(judge.Tree):
         os.makedirs(folder, exist_ok=True)
         return os.path.join(folder, name)
 
+    def archive(self, mpi, mutated, changed):
+        """A library for windows as an archive: a program is linked with what it needs of it."""
+        target = self.output(self.windows(mpi) + '.a', mutated)
+        if os.path.exists(target):
+            os.remove(target)
+        judge.must(['ar', 'rcs', target] + [changed.get(unit, self.original(unit))
+                                            for unit in self.units(mpi)], 'ar', env=self.env)
+        return target
+
     def link_one(self, name, mutated, changed):
-        objects = [changed.get('src/' + source, self.original(source))
-                   for source in self.source_paths()]
+        objects = [changed.get(unit, self.original(unit)) for unit in self.units('')]
         target = self.output(name, mutated)
         if name == 'gtest_unit':
             command = ['g++', '-fuse-ld=gold', '-o', target, os.path.join(self.dir, 'tests.o')]
-            command += objects + self.libraries + ['-lpthread', '-lm']
+            command += objects
+            if 'mpich' in self.compilers:
+                command.append(self.archive('mpich', mutated, changed))
+            command += self.libraries + ['-lpthread', '-lm']
+        elif '_win_' in name:
+            mpi = name[len(self.windows('')):-len('.so')]
+            command = ['gcc', '-shared', '-o', target, '-Wl,--whole-archive',
+                       self.archive(mpi, mutated, changed), '-Wl,--no-whole-archive',
+                       '-Wl,--version-script=' + self.path('src/libucxri_win.map'),
+                       '-Wl,-soname,' + name, '-Wl,-z,nodelete', '-ldl', '-lpthread']
         elif name == 'ucxri_info':
             command = ['gcc', '-o', target] + objects + self.info
         else:
@@ -190,45 +255,50 @@ class Library(judge.Tree):
                         '-lpthread', '-lrt']
         judge.must(command, 'the link of ' + name, cwd=self.build, env=self.env)
 
-    def find_command(self):
+    def find_commands(self):
         """Ask once how sources are compiled: the build tree may change meanwhile."""
-        name = self.source_paths()[0]
-        output = judge.must(['make', '-n', 'V=1', '-W', os.path.join(self.configured, 'src', name), '-C',
-                       os.path.join(self.build, 'src'), name[:-2] + '.o'], 'make -n', env=self.env)
-        line = [line for line in output.split('\n') if ' -MT ' in line][-1]
-        words = [word.replace(self.configured + '/src', self.source + '/src')
-                 for word in shlex.split(line.split('&&')[0])]
-        self.compiler = words[:words.index('-MT')] + ['-g0'] + judge.FITTING
+        for mpi in ('',) + MPIS:
+            unit = Unit(self.source_paths(mpi)[0], mpi)
+            target = os.path.join(*unit.built()) + '.o'
+            if mpi and not os.path.exists(os.path.join(self.build, 'src', target)):
+                continue
+            output = judge.must(['make', '-n', 'V=1', '-W',
+                                 os.path.join(self.configured, 'src', unit.name), '-C',
+                                 os.path.join(self.build, 'src'), target], 'make -n', env=self.env)
+            line = [line for line in output.split('\n') if ' -MT ' in line][-1]
+            words = [word.replace(self.configured + '/src', self.source + '/src')
+                     for word in shlex.split(line.split('&&')[0])]
+            self.compilers[mpi] = words[:words.index('-MT')] + ['-g0'] + judge.FITTING
 
-    def object(self, name, target):
-        return judge.run(self.compiler + ['-c', self.path('src/' + name), '-o', target],
-                   cwd=os.path.join(self.build, 'src'), env=self.env)[0]
+    def object(self, unit, target):
+        return judge.run(self.compilers[unit.mpi] +
+                         ['-c', self.path('src/' + unit.name), '-o', target],
+                         cwd=os.path.join(self.build, 'src'), env=self.env)[0]
 
     def users(self, path):
-        """The sources that a change of a file concerns."""
+        """The sources that a change of a file concerns, in each library."""
         if path.endswith('.c'):
-            return [path[len('src/'):]]
+            return [unit for unit in self.units() if 'src/' + unit.name == path]
         users = []
-        for name in self.source_paths():
-            folder, file = os.path.split(name)
-            deps = os.path.join(self.build, 'src', folder, '.deps', file[:-2] + '.Po')
+        for unit in self.units():
+            folder, file = unit.built()
+            deps = os.path.join(self.build, 'src', folder, '.deps', file + '.Po')
             with open(deps, encoding='utf-8') as listed:
                 if '/' + os.path.basename(path) in listed.read():
-                    users.append(name)
+                    users.append(unit)
         return users
 
     def compile(self, path):
         self.now = {}
         mutated = self.text(path)
-        for name in self.users(path):
-            stem = os.path.join(self.dir, 'objects', name.replace('/', '.'))
-            os.makedirs(os.path.dirname(stem), exist_ok=True)
-            if self.object(name, stem + '.mutated.o') != 0:
+        for unit in self.users(path):
+            target = self.original(unit, '.mutated')
+            if self.object(unit, target) != 0:
                 return 'broken'
-            self.now['src/' + name] = stem + '.mutated.o'
+            self.now[unit] = target
         original = self.reference(path)
-        changed = {name: new for name, new in self.now.items()
-                   if not judge.objects_equal(original[name], new)}
+        changed = {unit: new for unit, new in self.now.items()
+                   if not judge.objects_equal(original[unit], new)}
         self.write(path, mutated)
         self.now = changed
         return '' if changed else 'same'
@@ -239,15 +309,21 @@ class Library(judge.Tree):
             with open(os.path.join(self.root, path), encoding='utf-8') as file:
                 self.write(path, file.read())
             self.objects[path] = {}
-            for name in self.users(path):
-                stem = os.path.join(self.dir, 'objects', name.replace('/', '.'))
-                self.object(name, stem + '.original.o')
-                self.objects[path]['src/' + name] = stem + '.original.o'
+            for unit in self.users(path):
+                target = self.original(unit, '.original')
+                self.object(unit, target)
+                self.objects[path][unit] = target
         return self.objects[path]
 
     def link(self):
         for name in self.programs:
             self.link_one(name, True, self.now)
+
+    def of_unit_tests(self):
+        """What the unit tests are for: all but those sources of src/win that have none."""
+        names = os.listdir(os.path.join(self.root, 'test/gtest/unit/win'))
+        tests = [re.match(r'test_(.*)\.cc$', name) for name in names]
+        return ('src/u*',) + tuple('src/win/%s.[ch]' % test.group(1) for test in tests if test)
 
     def set_suites(self):
         def unit(mutated):
@@ -269,13 +345,13 @@ class Library(judge.Tree):
         on = {'UCX_RNDV_SCHEME': 'recv_init'}
         rdma = dict(on, UCXRI_CMA='n', UCXRI_RING_PEERS='0', UCXRI_IB_DEVICES='softhca0')
         every = {
-            'unit': judge.Suite('gtest_unit', unit, first=tests, others={
+            'unit': judge.Suite('gtest_unit', unit, paths=self.of_unit_tests(), first=tests, others={
                 'src/uct/ib/*': 'test_ud_explore*:*test_ud_random*:test_reg_cache*'}),
             'rc': judge.Suite('gtest_rc', lambda mutated: ['/usr/bin/env', 'LD_PRELOAD=' + hca] +
                         unit(mutated) + ['--gtest_filter=test_rc_p*:test_rc_n*:*test_ud_*'],
                         paths=('src/uct/ib/*',)),
             'ucp': judge.Suite('gtest_ucp', lambda mutated: preload(mutated) + ucp +
-                         ['--gtest_filter=-*killed*:*two_process*'], on),
+                         ['--gtest_filter=-*killed*:*two_process*'], on, paths=('src/u*',)),
             'ucp_rtr': judge.Suite('gtest_ucp_rtr', lambda mutated: preload(mutated) + ucp +
                              ['--gtest_filter=*early*/shm:*coop*/shm'], dict(on, UCXRI_RTR='y')),
             'ucp_rc': judge.Suite('gtest_ucp_rc', lambda mutated: over_hca(mutated) + ucp +
