@@ -25,6 +25,9 @@
 /* A datagram that others were to overtake goes when it has waited so long. */
 #define UD_HELD_NS 5000000
 
+/* A datagram that is late and finds its ring full tries again after that. */
+#define UD_AGAIN_NS 1000000
+
 #define UD_QKEY_OWN 0x80000000u /* the QP's own key is meant */
 
 typedef struct ud_datagram {
@@ -99,18 +102,34 @@ static enum ibv_wc_status ud_gather(sh_qp_t *qp, const sh_send_wqe_t *wqe, void 
     return status;
 }
 
-static void ud_send_now(ud_datagram_t *datagram)
+/* A ring that is full is waited for before the datagram takes its turn on the link and meets its
+ * faults, which it does once. @return Whether to wait. */
+static int ud_ring_is_full(unsigned slot, size_t size)
 {
-    sh_fabric_send(sh_qpn_slot(datagram->msg.dst_qpn), &datagram->msg,
-                   datagram->bytes + sizeof(sh_msg_t));
+    /* That of a process that has died stays full for ever */
+    return (sh_fabric_room(slot, size) == EAGAIN) &&
+           sh_fabric_alive(slot, sh_fabric_generation(slot));
 }
 
+/* @return Whether there was no room, and is to be. */
+static int ud_send_now(ud_datagram_t *datagram)
+{
+    unsigned slot = sh_qpn_slot(datagram->msg.dst_qpn);
+
+    return (sh_fabric_send(slot, &datagram->msg, datagram->bytes + sizeof(sh_msg_t)) ==
+            EAGAIN) &&
+           ud_ring_is_full(slot, datagram->msg.size);
+}
+
+/* Send a datagram whose memory is its own, or try again later: only the faults lose some. */
 static void ud_send_delayed(void *data, int dropped)
 {
-    if (!dropped) {
-        ud_send_now(data);
+    ud_datagram_t *datagram = data;
+
+    if (dropped || !ud_send_now(datagram) ||
+        sh_agent_at(sh_now() + UD_AGAIN_NS, ud_send_delayed, datagram, datagram->qp)) {
+        free(datagram);
     }
-    free(data);
 }
 
 static void ud_send_held(sh_qp_t *qp)
@@ -119,8 +138,7 @@ static void ud_send_held(sh_qp_t *qp)
 
     qp->held = NULL;
     if (held != NULL) {
-        ud_send_now(held);
-        free(held);
+        ud_send_delayed(held, 0);
     }
 }
 
@@ -170,7 +188,13 @@ static void ud_send_faulty(sh_qp_t *qp, ud_datagram_t *datagram,
         sh_agent_at(sh_now() + UD_HELD_NS, ud_held_timeout, qp, qp);
         return;
     }
-    ud_send_now(datagram);
+    if (ud_send_now(datagram)) {
+        /* Another thread was faster. What met its faults does not meet them again. */
+        clone = ud_clone(datagram);
+        if (clone != NULL) {
+            ud_send_delayed(clone, 0);
+        }
+    }
     if (fault->dup) {
         ud_send_now(datagram);
     }
@@ -195,15 +219,6 @@ int sh_ud_is_faulty(void)
 {
     return ud_may_change() || (sh_settings.faults.ud_lose != 0) ||
            (sh_settings.faults.ud_lose_size != 0) || (sh_settings.faults.move_after != 0);
-}
-
-/* A ring that is full is waited for before the datagram takes its turn on the link and meets its
- * faults, which it does once. @return Whether to wait. */
-static int ud_ring_is_full(unsigned slot, size_t size)
-{
-    /* That of a process that has died stays full for ever */
-    return (sh_fabric_room(slot, size) == EAGAIN) &&
-           sh_fabric_alive(slot, sh_fabric_generation(slot));
 }
 
 /* Whether a datagram is of the kind that gets lost, so many of a QP's. */
@@ -395,6 +410,10 @@ void sh_ud_receive(sh_qp_t *qp, pid_t pid, const sh_msg_t *msg,
     uint64_t due;
 
     due = sh_link_arrive(sh_context(qp->super.context)->device->index, msg, msg->length);
+    if (sh_link_is_far(due)) { /* it would take a receive for so long, or memory */
+        sh_count(ud_drops, 1);
+        return;
+    }
     if ((due == 0) || !ud_must_wait(qp)) {
         ud_deliver(qp, pid, msg, data, due);
         return;
