@@ -564,6 +564,12 @@ void sh_agent_stop(void)
     sh_calls_cleanup();
 }
 
+void sh_agent_forked(void)
+{
+    agent.waiting = 0; /* those threads are the parent's */
+    sh_agent_forget();
+}
+
 void sh_agent_forget(void)
 {
     unsigned waiting = agent.waiting;

@@ -26,8 +26,11 @@ typedef void (*sh_agent_func_t)(void *data, int dropped);
 int sh_agent_start(void);
 void sh_agent_stop(void);
 
-/** After a fork: nothing of the agent is there. */
+/** Nothing of the agent is there (any more). */
 void sh_agent_forget(void);
+
+/** The same in a child of fork(), where no other thread is there either. */
+void sh_agent_forked(void);
 
 /**
  * Call a function at a time, with sh_proc.lock held. Calls with the same time are made in

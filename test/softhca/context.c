@@ -35,7 +35,7 @@ static void context_forked(void)
     if (sh_proc.attached) {
         sh_fabric_detach(1);
     }
-    sh_agent_forget();
+    sh_agent_forked();
     sh_mr_forget();
     sh_pages_stop();
     memset(sh_proc.qps, 0, sizeof(sh_proc.qps));

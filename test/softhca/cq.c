@@ -284,8 +284,11 @@ static int cq_req_notify(struct ibv_cq *super, int solicited_only)
     int armed   = solicited_only ? 1 : 2;
     int wants   = 0;
 
+    if (!sh_context_valid(super->context)) {
+        return 0; /* nothing comes; and see cq_ex_start() */
+    }
     pthread_mutex_lock(&cq->lock);
-    if (!cq->wanted && sh_context_valid(super->context)) {
+    if (!cq->wanted) {
         cq->wanted = wants = 1;
     }
     cq->armed      = sh_max(cq->armed, armed);
@@ -296,9 +299,7 @@ static int cq_req_notify(struct ibv_cq *super, int solicited_only)
     if (wants) {
         sh_agent_want(cq, 1);
     }
-    if (sh_context_valid(super->context)) {
-        sh_agent_alone();
-    }
+    sh_agent_alone();
     return 0;
 }
 
@@ -465,22 +466,23 @@ static int cq_ex_take(sh_cq_t *cq)
 
 static int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
-    sh_cq_t *cq  = cq_own_ex(ex);
-    uint64_t now = 0;
+    sh_cq_t *cq = cq_own_ex(ex);
+    uint64_t now;
     int error;
 
     if (attr->comp_mask != 0) {
         return EINVAL;
     }
     sh_count(polls, 1);
-    if (sh_context_valid(cq->super.context)) {
-        now = cq_help(cq);
+    if (!sh_context_valid(cq->super.context)) {
+        return ENOENT; /* a thread of the parent may have had the lock */
     }
+    now = cq_help(cq);
     pthread_mutex_lock(&cq->lock);
     error = cq_ex_take(cq);
     if (error) {
         pthread_mutex_unlock(&cq->lock);
-        if (sh_context_valid(cq->super.context) && cq_is_ready(cq, now)) {
+        if (cq_is_ready(cq, now)) {
             sh_agent_help(now);
         }
     }

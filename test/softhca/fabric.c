@@ -32,6 +32,7 @@
 static sh_directory_t *fabric_directory;
 static sh_inbox_t *fabric_inbox; /* and the rings behind it */
 static unsigned fabric_slot;
+static uint32_t fabric_generation; /* never read back from shared memory */
 
 static void fabric_name(char *name, size_t size, int slot)
 {
@@ -236,7 +237,8 @@ static int fabric_take_slot(void)
     fabric_inbox             = memory;
     fabric_inbox->magic      = SH_MAGIC;
     fabric_inbox->version    = SH_VERSION;
-    fabric_inbox->generation = ++fabric_directory->last_generation;
+    fabric_generation        = ++fabric_directory->last_generation;
+    fabric_inbox->generation = fabric_generation;
 
     fabric_directory->next_slot              = (slot + 1) % SH_MAX_PROCS;
     fabric_directory->slots[slot].generation = fabric_inbox->generation;
@@ -343,6 +345,20 @@ int sh_fabric_alive(unsigned slot, uint32_t generation)
            fabric_slot_alive(&fabric_directory->slots[slot]);
 }
 
+/* @return Whether a process with this generation lives, another one than this. Another process may
+ * have its slot by now, so all of them are looked at. */
+static int fabric_lives(uint32_t generation)
+{
+    unsigned slot;
+
+    for (slot = 0; slot < SH_MAX_PROCS; ++slot) {
+        if ((slot != fabric_slot) && sh_fabric_alive(slot, generation)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void sh_fabric_atomic_lock(void)
 {
     uint32_t *word = &fabric_directory->atomic_owner;
@@ -351,15 +367,13 @@ void sh_fabric_atomic_lock(void)
 
     for (;;) {
         owner = 0;
-        if (__atomic_compare_exchange_n(word, &owner, fabric_slot + 1, 0,
+        if (__atomic_compare_exchange_n(word, &owner, fabric_generation, 0,
                                         __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
             return;
         }
         sh_sleep_ns(2000);
         /* The owner may have been killed */
-        if (((++tries % 1000) == 0) &&
-            ((owner > SH_MAX_PROCS) || (owner == fabric_slot + 1) ||
-             !fabric_slot_alive(&fabric_directory->slots[owner - 1]))) {
+        if (((++tries % 1000) == 0) && !fabric_lives(owner)) {
             __atomic_compare_exchange_n(word, &owner, 0, 0, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED);
         }

@@ -23,6 +23,10 @@
 /* Smaller copies tell more about the fixed cost. */
 #define LINK_COPY_LEARN 16384
 
+/* A process may write any time into its messages. What comes later than that from now takes no turn
+ * on the way in: the messages of others would have to wait for it. */
+#define LINK_FAR_NS 10000000000UL
+
 /* One direction of a port. */
 typedef struct link_way {
     uint64_t free;        /* when all that is on it is through */
@@ -135,23 +139,49 @@ uint64_t sh_link_respond(unsigned device, uint64_t earliest, uint64_t length,
     return start + wire + sh_settings.link.latency_ns;
 }
 
+/* Take the way in, unless that is far from now. With link_lock. @return When the first bit is
+ * there. */
+static uint64_t link_take_in(link_way_t *way, uint64_t earliest, uint64_t length,
+                             uint64_t wire)
+{
+    uint64_t far = sh_now() + LINK_FAR_NS;
+    uint64_t first;
+
+    if (sh_link_is_far(earliest) || sh_link_is_far(earliest + wire)) {
+        return earliest;
+    }
+    first     = link_take(way, earliest, length, wire);
+    way->free = sh_min(way->free, far); /* of many messages, all of which are near */
+    way->single_free = sh_min(way->single_free, far);
+    return first;
+}
+
+int sh_link_is_far(uint64_t time)
+{
+    return time > sh_now() + LINK_FAR_NS;
+}
+
 uint64_t sh_link_arrive(unsigned device, const sh_msg_t *msg, uint64_t length)
 {
+    uint64_t sent = sh_min(msg->sent, UINT64_MAX / 4); /* the sum is a time as well */
+    uint64_t wire = sh_min(msg->wire, UINT64_MAX / 4);
     uint64_t first;
 
     if (!sh_settings.link.enabled) {
         return 0;
     }
     pthread_mutex_lock(&link_lock);
-    first = link_take(&link_ports[device].in, msg->sent + sh_settings.link.latency_ns,
-                      length, msg->wire);
+    first = link_take_in(&link_ports[device].in, sent + sh_settings.link.latency_ns,
+                         length, wire);
     pthread_mutex_unlock(&link_lock);
-    return first + msg->wire;
+    return first + wire;
 }
 
 uint64_t sh_link_answer(const sh_msg_t *msg)
 {
-    return sh_settings.link.enabled ? msg->sent + sh_settings.link.latency_ns : 0;
+    return sh_settings.link.enabled ? sh_min(msg->sent, sh_now() + LINK_FAR_NS) +
+                                              sh_settings.link.latency_ns :
+                                      0;
 }
 
 uint64_t sh_link_copy_time(uint64_t length)

@@ -27,8 +27,11 @@ uint64_t sh_link_respond(unsigned device, uint64_t earliest, uint64_t length,
                          uint64_t *turn);
 
 /** @return When the last bit of a message of @a length bytes is there, which is its turn on the
- * way in. */
+ * way in. One that comes far from now, as its sender says, has none: others do not wait for it. */
 uint64_t sh_link_arrive(unsigned device, const sh_msg_t *msg, uint64_t length);
+
+/** @return Whether a time is that far from now. */
+int sh_link_is_far(uint64_t time);
 
 /** @return When an acknowledgement is there. It takes no room on the link. */
 uint64_t sh_link_answer(const sh_msg_t *msg);

@@ -358,7 +358,8 @@ void sh_responder_request(sh_qp_t *qp, unsigned slot, pid_t pid, const sh_msg_t 
         sh_count(malformed, 1);
         return;
     }
-    if (!sh_settings.link.enabled) {
+    /* That of a stranger is refused, and others of the QP do not wait for its time */
+    if (!sh_settings.link.enabled || (msg->src_qpn != qp->attr.dest_qp_num)) {
         responder_init(req, qp, slot, pid, msg);
         responder_step(req);
         return;

@@ -26,7 +26,7 @@
 #endif
 
 #define SH_MAGIC      0x616368746673UL /* "sfthca" */
-#define SH_VERSION    6
+#define SH_VERSION    7
 #define SH_MAX_PROCS  256
 #define SH_MAX_QPS    16384 /* of a process */
 #define SH_RING_SIZE  (512 * 1024)
@@ -159,7 +159,7 @@ typedef struct sh_directory {
     uint32_t version;
     uint32_t next_slot;
     uint32_t last_generation;
-    uint32_t atomic_owner; /* whose agent executes an atomic: its slot + 1, or 0 */
+    uint32_t atomic_owner; /* whose agent executes an atomic: its generation, or 0 */
     sh_slot_t slots[SH_MAX_PROCS];
 } sh_directory_t;
 

@@ -6,8 +6,7 @@
  * one word, the death of a peer, a fork with open objects, and files that are left. A mailbox takes
  * the addresses there, and says that a side is ready. In the tests of test_softhca_hostile a child
  * writes nonsense into its ring to this process, in which two other nodes have to go on as before.
- * Only rings are attacked: other words of the segment, the directory, and the times of the link
- * model are not.
+ * Only rings are attacked: other words of the segment and the directory are not.
  */
 #include "hca.h"
 #include "softhca/wire.h"
@@ -538,4 +537,44 @@ TEST_F(test_softhca_hostile, wrong_sender)
         it.put(&msg, sizeof(msg));
     });
     EXPECT_EQ(before.malformed + 1, counters().malformed);
+}
+
+/* The times of the link model: one that says that it comes in an hour, or takes so long, or that there
+ * are many, keeps no others waiting. */
+TEST_F(test_softhca_hostile, times)
+{
+    const uint64_t HOUR = 3600 * 1000000000ul;
+
+    set("SOFTHCA_LINK", "latency=1us");
+    attack([&](attacker &it, const node_address &a, const node_address &b) {
+        for (uint64_t far : {HOUR, UINT64_MAX / 2, UINT64_MAX}) {
+            for (uint8_t type : {SH_MSG_REQUEST, SH_MSG_ANSWER, SH_MSG_DATAGRAM}) {
+                for (uint32_t qpn : {a.qpn, b.qpn}) {
+                    sh_msg_t msg = it.message();
+
+                    msg.type    = type;
+                    msg.opcode  = IBV_WR_SEND;
+                    msg.dst_qpn = qpn;
+                    msg.dlid    = a.lid;
+                    msg.length  = 8;
+                    msg.wire    = far;
+                    it.put(&msg, sizeof(msg));
+                    msg.wire = 1000;
+                    msg.sent = far;
+                    it.put(&msg, sizeof(msg));
+                }
+            }
+            ASSERT_TRUE(it.looked_at());
+        }
+        for (int i = 0; i < 3000; ++i) {
+            sh_msg_t msg = it.message();
+
+            msg.type    = SH_MSG_DATAGRAM;
+            msg.dst_qpn = a.qpn;
+            msg.length  = SH_MAX_MTU + 1;
+            msg.wire    = 5 * 1000000000ul; /* within what an honest one may take */
+            it.put(&msg, sizeof(msg));
+            ASSERT_TRUE((i % 100 != 99) || it.looked_at());
+        }
+    });
 }
