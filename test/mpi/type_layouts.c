@@ -201,6 +201,27 @@ static void check_absolute(void)
     MPI_Type_free(&type);
 }
 
+/* Arguments that no int can hold. */
+static void check_counts(void)
+{
+#if MPI_VERSION >= 4
+    MPI_Count length[] = {(MPI_Count)5 << 31, 7}, place[] = {-((MPI_Count)3 << 33), 64};
+    ri_layout_t *layout;
+    MPI_Datatype type;
+
+    MPI_Type_create_hindexed_c(2, length, place, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    layout = ri_layout_mpi_read(handle_of(type));
+    if ((layout == NULL) ||
+        (layout->size != (uint64_t)(length[0] + length[1]) * sizeof(int)) ||
+        (layout->stats.lo != place[0]) || (layout->stats.runs != 2)) {
+        mt_fail("a type made with counts is not known");
+    }
+    ri_layout_put(layout);
+    MPI_Type_free(&type);
+#endif
+}
+
 /* More bytes than an int can count, and more runs than a layout lists. */
 static void check_limits(void)
 {
@@ -219,6 +240,7 @@ static void check_limits(void)
     ri_layout_put(layout);
     MPI_Type_free(&type);
     MPI_Type_free(&row);
+    check_counts();
 
     for (int i = 0; i < 200000; i++) {
         disps[i] = 3 * i + i % 7 / 6;

@@ -29,7 +29,7 @@ typedef struct read_type {
 /* A type whose arguments are known. */
 typedef struct read_args {
     ri_mpi_envelope_t envelope;
-    int *ints;
+    int64_t *ints;
     intptr_t *addresses;
     uintptr_t *types;
     read_type_t child; /* the first of the types, if it has any */
@@ -53,6 +53,9 @@ static int read_has(const read_args_t *args, int ints, int each, int addresses_e
         return 0;
     }
     count = (ints > 0) ? args->ints[0] : 0;
+    if ((each + addresses_each > 0) && (count > (int64_t)READ_ARGS_MAX)) {
+        return 0;
+    }
     return (count >= 0) && (envelope->num_ints >= ints + each * count) &&
            (envelope->num_addresses >= addresses_each * count) &&
            (envelope->num_types >= 1);
@@ -111,15 +114,15 @@ static ri_layout_part_t read_vector(reader_t *reader, const read_args_t *args,
 /* Blocks at listed places. Lengths of blocks: @a lengths, or @a length if that is NULL. Places in
  * bytes: @a addresses; or in elements: @a disps, if that is NULL. */
 static ri_layout_part_t read_blocks(reader_t *reader, const read_args_t *args,
-                                    const int *lengths, int length, const int *disps,
-                                    const intptr_t *addresses)
+                                    const int64_t *lengths, int64_t length,
+                                    const int64_t *disps, const intptr_t *addresses)
 {
-    int count              = args->ints[0];
+    int64_t count          = args->ints[0];
     ri_layout_part_t block = ri_layout_run(0);
-    int last               = -1;
+    int64_t last           = -1;
     ri_layout_part_t *parts;
     ri_layout_part_t whole;
-    int i;
+    int64_t i;
 
     parts = malloc((count + 1ul) * sizeof(*parts));
     if (parts == NULL) {
@@ -150,7 +153,7 @@ static ri_layout_part_t read_indexed(reader_t *reader, const read_args_t *args,
     int is_bytes = (combiner == RI_MPI_HINDEXED) || (combiner == RI_MPI_HINDEXED_BLOCK);
     int is_block = (combiner == RI_MPI_INDEXED_BLOCK) ||
                    (combiner == RI_MPI_HINDEXED_BLOCK);
-    const int *ints = args->ints;
+    const int64_t *ints = args->ints;
 
     if (!read_has(args, is_block ? 2 : 1, !is_block + !is_bytes, is_bytes)) {
         return read_fail(reader);
@@ -162,13 +165,13 @@ static ri_layout_part_t read_indexed(reader_t *reader, const read_args_t *args,
 
 static ri_layout_part_t read_struct(reader_t *reader, const read_args_t *args)
 {
-    int count = (args->envelope.num_ints > 0) ? args->ints[0] : -1;
+    int64_t count = (args->envelope.num_ints > 0) ? args->ints[0] : -1;
     ri_layout_part_t *parts;
     ri_layout_part_t whole;
     read_type_t type = args->child;
-    int i;
+    int64_t i;
 
-    if ((count < 0) || (args->envelope.num_ints < 1 + (int64_t)count) ||
+    if ((count < 0) || (args->envelope.num_ints - 1 < count) ||
         (args->envelope.num_addresses < count) || (args->envelope.num_types < count)) {
         return read_fail(reader);
     }
@@ -202,26 +205,26 @@ static int read_dim(int i, int num, int is_fortran)
 static ri_layout_part_t read_subarray(reader_t *reader, const read_args_t *args)
 {
     const ri_mpi_abi_t *abi = ri_mpi_abi();
-    const int *ints         = args->ints;
+    const int64_t *ints     = args->ints;
     ri_layout_part_t part   = args->child.part;
     int64_t stride          = args->child.extent;
+    int64_t order;
     int num;
-    int order;
     int i;
 
     if (!read_has(args, 2, 3, 0) || (ints[0] > READ_DIMS_MAX)) {
         return read_fail(reader);
     }
-    num   = ints[0];
+    num   = (int)ints[0];
     order = ints[1 + 3 * num];
     if ((order != abi->order_c) && (order != abi->order_fortran)) {
         return read_fail(reader);
     }
     for (i = 0; i < num; ++i) {
-        int dim     = read_dim(i, num, order == abi->order_fortran);
-        int size    = ints[1 + dim];
-        int subsize = ints[1 + num + dim];
-        int start   = ints[1 + 2 * num + dim];
+        int dim         = read_dim(i, num, order == abi->order_fortran);
+        int64_t size    = ints[1 + dim];
+        int64_t subsize = ints[1 + num + dim];
+        int64_t start   = ints[1 + 2 * num + dim];
 
         if ((size < 0) || (subsize < 0)) {
             return read_fail(reader);
@@ -272,13 +275,13 @@ static ri_layout_part_t read_share(reader_t *reader, ri_layout_part_t part,
 
 /* Read a dimension's arguments. @return Whether they can be. */
 static int read_share_init(read_share_t *share, const read_args_t *args, int dim,
-                           int coord)
+                           int64_t coord)
 {
     const ri_mpi_abi_t *abi = ri_mpi_abi();
-    const int *ints         = args->ints;
-    int num                 = ints[2];
-    int distribution        = ints[3 + num + dim];
-    int argument            = ints[3 + 2 * num + dim];
+    const int64_t *ints     = args->ints;
+    int64_t num             = ints[2];
+    int64_t distribution    = ints[3 + num + dim];
+    int64_t argument        = ints[3 + 2 * num + dim];
     int is_default          = (argument == abi->distribute_default);
 
     *share = (read_share_t){
@@ -303,13 +306,13 @@ static int read_share_init(read_share_t *share, const read_args_t *args, int dim
 static ri_layout_part_t read_darray(reader_t *reader, const read_args_t *args)
 {
     const ri_mpi_abi_t *abi = ri_mpi_abi();
-    const int *ints         = args->ints;
+    const int64_t *ints     = args->ints;
     ri_layout_part_t part   = args->child.part;
     int64_t stride          = args->child.extent;
-    int coords[READ_DIMS_MAX];
+    int64_t coords[READ_DIMS_MAX];
     read_share_t share;
-    int order;
-    int rank;
+    int64_t order;
+    int64_t rank;
     int num;
     int i;
 
@@ -319,14 +322,14 @@ static ri_layout_part_t read_darray(reader_t *reader, const read_args_t *args)
         return read_fail(reader);
     }
     rank  = ints[1];
-    num   = ints[2];
+    num   = (int)ints[2];
     order = ints[3 + 4 * num];
     if ((order != abi->order_c) && (order != abi->order_fortran)) {
         return read_fail(reader);
     }
     /* Processes are in the order of C, whatever that of the array is. */
     for (i = num - 1; i >= 0; --i) {
-        int procs = ints[3 + 3 * num + i];
+        int64_t procs = ints[3 + 3 * num + i];
 
         if (procs <= 0) {
             return read_fail(reader);
@@ -426,9 +429,9 @@ static int read_derived(reader_t *reader, uintptr_t handle,
     read_args_t args = {.envelope = *envelope};
     int is_read      = 0;
 
-    if ((envelope->num_ints > (int)READ_ARGS_MAX) ||
-        (envelope->num_addresses > (int)READ_ARGS_MAX) ||
-        (envelope->num_types > (int)READ_ARGS_MAX)) {
+    if ((envelope->num_ints > (int64_t)READ_ARGS_MAX) ||
+        (envelope->num_addresses > (int64_t)READ_ARGS_MAX) ||
+        (envelope->num_types > (int64_t)READ_ARGS_MAX)) {
         return 0;
     }
     args.ints      = calloc(envelope->num_ints + 1ul, sizeof(*args.ints));

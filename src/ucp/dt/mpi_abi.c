@@ -22,6 +22,8 @@ typedef int (*envelope_int_t)(int, int *, int *, int *, int *);
 typedef int (*envelope_large_t)(int, int64_t *, int64_t *, int64_t *, int64_t *, int *);
 typedef int (*envelope_ptr_t)(void *, int *, int *, int *, int *);
 typedef int (*contents_int_t)(int, int, int, int, int *, intptr_t *, int *);
+typedef int (*contents_large_t)(int, int64_t, int64_t, int64_t, int64_t, int *,
+                                intptr_t *, int64_t *, int *);
 typedef int (*contents_ptr_t)(void *, int, int, int, int *, intptr_t *, void **);
 typedef int (*size_int_t)(int, long long *);
 typedef int (*size_ptr_t)(void *, long long *);
@@ -37,7 +39,9 @@ typedef struct mpi_functions {
     ri_mpi_kind_t kind;
     unsigned version; /* of MPICH, as 402 for 4.2 */
     void *envelope;
-    void *envelope_large; /* MPICH from MPI 4 on: also of types that are made with counts */
+    /* MPICH from MPI 4 on: also of types that are made with counts; both are there, or none */
+    void *envelope_large;
+    void *contents_large;
     void *contents;
     void *size;
     void *extent;
@@ -132,6 +136,7 @@ static ri_mpi_kind_t mpi_look_up(version_t get_version)
 
     mpi.envelope       = dlsym(RTLD_DEFAULT, "PMPI_Type_get_envelope");
     mpi.envelope_large = dlsym(RTLD_DEFAULT, "PMPI_Type_get_envelope_c");
+    mpi.contents_large = dlsym(RTLD_DEFAULT, "PMPI_Type_get_contents_c");
     mpi.contents       = dlsym(RTLD_DEFAULT, "PMPI_Type_get_contents");
     mpi.size           = dlsym(RTLD_DEFAULT, "PMPI_Type_size_x");
     mpi.extent         = dlsym(RTLD_DEFAULT, "PMPI_Type_get_extent");
@@ -194,67 +199,158 @@ static int mpi_has_envelope(uintptr_t type)
                               NULL, &combiner) == 0;
 }
 
-/* Whether a type of MPICH is made with counts. Asked for its envelope in integers, MPICH would end
- * the process. */
-static int mpi_has_counts(uintptr_t type)
+/* How many counts of a type are addresses where there are no counts: the last ones. */
+static int64_t mpi_addresses_among(int combiner, int64_t counts)
 {
-    int64_t ints, addresses, counts, types;
-    int combiner;
+    switch (combiner) {
+    case RI_MPI_HVECTOR:
+        return 1;
+    case RI_MPI_HINDEXED:
+    case RI_MPI_STRUCT:
+        return (counts - 1) / 2;
+    case RI_MPI_HINDEXED_BLOCK:
+        return counts - 2;
+    case RI_MPI_RESIZED:
+        return counts;
+    default:
+        return 0;
+    }
+}
 
-    return (mpi.envelope_large != NULL) &&
-           ((((envelope_large_t)mpi.envelope_large)((int)type, &ints, &addresses, &counts,
-                                                    &types, &combiner) != 0) ||
-            (counts > 0));
+/* How many integers come before what are counts. */
+static int64_t mpi_ints_before(int combiner)
+{
+    switch (combiner) {
+    case RI_MPI_SUBARRAY:
+        return 1;
+    case RI_MPI_DARRAY:
+        return 3;
+    default:
+        return 0;
+    }
+}
+
+/* Ask how a type of MPICH was made, by the function that tells of all types: asked in integers for
+ * one that was made with counts, MPICH ends the process. */
+static int mpi_envelope_large(uintptr_t type, ri_mpi_envelope_t *envelope)
+{
+    int64_t counts;
+    int ret;
+
+    ret = ((envelope_large_t)mpi.envelope_large)(
+            (int)type, &envelope->num_ints, &envelope->num_addresses, &counts,
+            &envelope->num_types, &envelope->combiner);
+    envelope->num_counts = counts;
+    envelope->combiner -= ri_mpi_abi()->first_combiner;
+    if ((ret == 0) && (counts > 0)) {
+        envelope->num_addresses = mpi_addresses_among(envelope->combiner, counts);
+        envelope->num_ints += counts - envelope->num_addresses;
+    }
+    return ret;
+}
+
+static int mpi_envelope_small(uintptr_t type, ri_mpi_envelope_t *envelope)
+{
+    int ints = 0, addresses = 0, types = 0;
+    int ret;
+
+    if (mpi.kind == RI_MPI_MPICH) {
+        ret = ((envelope_int_t)mpi.envelope)((int)type, &ints, &addresses, &types,
+                                             &envelope->combiner);
+    } else if (mpi_has_envelope(type)) {
+        ret = ((envelope_ptr_t)mpi.envelope)((void *)type, &ints, &addresses, &types,
+                                             &envelope->combiner);
+    } else {
+        return -1;
+    }
+    envelope->num_ints      = ints;
+    envelope->num_addresses = addresses;
+    envelope->num_types     = types;
+    envelope->num_counts    = 0;
+    envelope->combiner -= ri_mpi_abi()->first_combiner;
+    return ret;
 }
 
 int ri_mpi_envelope(uintptr_t type, ri_mpi_envelope_t *envelope)
 {
-    int ret;
+    int is_large = (mpi.kind == RI_MPI_MPICH) && (mpi.envelope_large != NULL) &&
+                   (mpi.contents_large != NULL);
+    int ret = is_large ? mpi_envelope_large(type, envelope) :
+                         mpi_envelope_small(type, envelope);
 
-    if (mpi.kind == RI_MPI_MPICH) {
-        if (mpi_has_counts(type)) {
-            return 0;
-        }
-        ret = ((envelope_int_t)mpi.envelope)((int)type, &envelope->num_ints,
-                                             &envelope->num_addresses,
-                                             &envelope->num_types, &envelope->combiner);
-    } else {
-        if (!mpi_has_envelope(type)) {
-            return 0;
-        }
-        ret = ((envelope_ptr_t)mpi.envelope)((void *)type, &envelope->num_ints,
-                                             &envelope->num_addresses,
-                                             &envelope->num_types, &envelope->combiner);
-    }
-    envelope->combiner -= ri_mpi_abi()->first_combiner;
     return (ret == 0) && (envelope->num_ints >= 0) && (envelope->num_addresses >= 0) &&
-           (envelope->num_types >= 0);
+           (envelope->num_types >= 0) && (envelope->num_counts >= 0);
 }
 
-int ri_mpi_contents(uintptr_t type, const ri_mpi_envelope_t *envelope, int *ints,
+/* The first @a num of the entries are integers, which are half as wide: the last one is widened
+ * first. @a is_signed: they may be negative. */
+static void mpi_widen(int64_t *entries, int64_t num, int is_signed)
+{
+    int value;
+
+    while (num-- > 0) {
+        memcpy(&value, (int *)entries + num, sizeof(value));
+        entries[num] = is_signed ? value : (int64_t)(unsigned)value;
+    }
+}
+
+/* The arguments of a type that was made with counts. */
+static int mpi_contents_counts(uintptr_t type, const ri_mpi_envelope_t *envelope,
+                               int64_t *ints, intptr_t *addresses, int *types)
+{
+    int64_t num_counts = envelope->num_counts;
+    int64_t kept    = num_counts - envelope->num_addresses; /* which are no addresses */
+    int64_t num_few = envelope->num_ints - kept;
+    int64_t before  = ri_min(mpi_ints_before(envelope->combiner), num_few);
+    int *few        = calloc(num_few + 1, sizeof(*few));
+    int64_t *counts = calloc(num_counts, sizeof(*counts));
+    int is_told;
+    int64_t i;
+
+    is_told = (few != NULL) && (counts != NULL) &&
+              (((contents_large_t)mpi.contents_large)((int)type, num_few, 0, num_counts,
+                                                      envelope->num_types, few, addresses,
+                                                      counts, types) == 0);
+    for (i = 0; is_told && (i < num_few); ++i) {
+        ints[(i < before) ? i : kept + i] = few[i];
+    }
+    for (i = 0; is_told && (i < num_counts); ++i) {
+        if (i < kept) {
+            ints[before + i] = counts[i];
+        } else {
+            addresses[i - kept] = counts[i];
+        }
+    }
+    free(few);
+    free(counts);
+    return is_told;
+}
+
+int ri_mpi_contents(uintptr_t type, const ri_mpi_envelope_t *envelope, int64_t *ints,
                     intptr_t *addresses, uintptr_t *types)
 {
-    int *few = (int *)types;
-    int i;
+    int num_ints  = (int)envelope->num_ints;
+    int num_addr  = (int)envelope->num_addresses;
+    int num_types = (int)envelope->num_types;
+    int is_told;
 
     if (mpi.kind == RI_MPI_OPEN_MPI) {
-        return ((contents_ptr_t)mpi.contents)(
-                       (void *)type, envelope->num_ints, envelope->num_addresses,
-                       envelope->num_types, ints, addresses, (void **)types) == 0;
+        is_told = ((contents_ptr_t)mpi.contents)((void *)type, num_ints, num_addr,
+                                                 num_types, (int *)ints, addresses,
+                                                 (void **)types) == 0;
+    } else {
+        is_told = (envelope->num_counts > 0) ?
+                          mpi_contents_counts(type, envelope, ints, addresses,
+                                              (int *)types) :
+                          (((contents_int_t)mpi.contents)((int)type, num_ints, num_addr,
+                                                          num_types, (int *)ints,
+                                                          addresses, (int *)types) == 0);
+        mpi_widen((int64_t *)types, is_told ? num_types : 0, 0);
     }
-    if (((contents_int_t)mpi.contents)((int)type, envelope->num_ints,
-                                       envelope->num_addresses, envelope->num_types, ints,
-                                       addresses, few) != 0) {
-        return 0;
+    if (envelope->num_counts == 0) {
+        mpi_widen(ints, is_told ? num_ints : 0, 1);
     }
-    /* The handles are half as wide as the entries: the last one is widened first. */
-    for (i = envelope->num_types - 1; i >= 0; --i) {
-        int handle;
-
-        memcpy(&handle, &few[i], sizeof(handle));
-        types[i] = (unsigned)handle;
-    }
-    return 1;
+    return is_told;
 }
 
 void ri_mpi_type_free(uintptr_t type)

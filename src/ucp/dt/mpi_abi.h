@@ -60,11 +60,14 @@ typedef struct ri_mpi_abi {
     int distribute_default; /* the argument of a distribution that has none */
 } ri_mpi_abi_t;
 
+/* How many arguments a type was made with, of each kind. Those of a function with counts (as
+ * MPI_Type_vector_c) are sorted as the arguments of the function without (MPI_Type_vector) are. */
 typedef struct ri_mpi_envelope {
-    int num_ints;
-    int num_addresses;
-    int num_types;
-    int combiner; /* ri_mpi_combiner_t, or another number */
+    int64_t num_ints;
+    int64_t num_addresses;
+    int64_t num_types;
+    int64_t num_counts; /* among the ints and addresses; 0: it was a function without counts */
+    int combiner;       /* ri_mpi_combiner_t, or another number */
 } ri_mpi_envelope_t;
 
 /** @return The numbers of the MPI of this process; not NULL if ri_mpi_kind() is not NONE. */
@@ -76,7 +79,7 @@ int ri_mpi_envelope(uintptr_t type, ri_mpi_envelope_t *envelope);
 /** Ask for the arguments that a type was made with; for one that is not named. The arrays have room
  * for as many as the envelope says. Types that are not named are to be freed by the caller. @return
  * Whether the MPI has told. */
-int ri_mpi_contents(uintptr_t type, const ri_mpi_envelope_t *envelope, int *ints,
+int ri_mpi_contents(uintptr_t type, const ri_mpi_envelope_t *envelope, int64_t *ints,
                     intptr_t *addresses, uintptr_t *types);
 
 /** Give back a type that is not named, of ri_mpi_contents(). */

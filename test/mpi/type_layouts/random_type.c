@@ -3,6 +3,7 @@
 /* Derived datatypes at random: a base type, with one constructor after the other around it. */
 
 #include "random_type.h"
+#include "make_type.h"
 
 #include <stdlib.h>
 
@@ -61,50 +62,45 @@ static MPI_Datatype random_array(mt_rng_t *rng, MPI_Datatype inner)
     int n     = 1 + (int)mt_below(rng, 3);
     int order = mt_chance(rng, 50) ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
     int sizes[3], subsizes[3], starts[3];
-    MPI_Datatype type;
 
     for (int i = 0; i < n; i++) {
         sizes[i]    = 1 + (int)mt_below(rng, 7);
         subsizes[i] = 1 + (int)mt_below(rng, (uint64_t)sizes[i]);
         starts[i]   = (int)mt_below(rng, (uint64_t)(sizes[i] - subsizes[i] + 1));
     }
-    MPI_Type_create_subarray(n, sizes, subsizes, starts, order, inner, &type);
-    return type;
+    return make_subarray(rng, n, sizes, subsizes, starts, order, inner);
 }
 
 static MPI_Datatype random_darray(mt_rng_t *rng, MPI_Datatype inner)
 {
     static const int kinds[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC,
                                 MPI_DISTRIBUTE_NONE};
-    int n                    = 1 + (int)mt_below(rng, 3);
-    int order                = mt_chance(rng, 50) ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
-    int procs                = 1;
-    int sizes[3], kind[3], args[3], grid[3];
+    make_darray_t array      = {.procs = 1};
     MPI_Datatype type;
-    int ret;
 
-    for (int i = 0; i < n; i++) {
-        kind[i]  = kinds[mt_below(rng, MT_LEN(kinds))];
-        grid[i]  = (kind[i] == MPI_DISTRIBUTE_NONE) ? 1 : 1 + (int)mt_below(rng, 3);
-        sizes[i] = 1 + (int)mt_below(rng, 9);
-        args[i]  = MPI_DISTRIBUTE_DFLT_DARG;
+    array.n     = 1 + (int)mt_below(rng, 3);
+    array.order = mt_chance(rng, 50) ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
+    for (int i = 0; i < array.n; i++) {
+        int kind = kinds[mt_below(rng, MT_LEN(kinds))];
+        int grid = (kind == MPI_DISTRIBUTE_NONE) ? 1 : 1 + (int)mt_below(rng, 3);
+        int size = 1 + (int)mt_below(rng, 9);
+        int arg  = MPI_DISTRIBUTE_DFLT_DARG;
+
         if (mt_chance(rng, 50)) {
             /* blocks of that length have to take all elements */
-            args[i] = (kind[i] == MPI_DISTRIBUTE_CYCLIC) ?
-                              1 + (int)mt_below(rng, 4) :
-                              (sizes[i] + grid[i] - 1) / grid[i] + (int)mt_below(rng, 2);
+            arg = (kind == MPI_DISTRIBUTE_CYCLIC) ?
+                          1 + (int)mt_below(rng, 4) :
+                          (size + grid - 1) / grid + (int)mt_below(rng, 2);
         }
-        if (kind[i] == MPI_DISTRIBUTE_NONE) {
-            args[i] = MPI_DISTRIBUTE_DFLT_DARG;
-        }
-        procs *= grid[i];
+        array.kinds[i] = kind;
+        array.grid[i]  = grid;
+        array.sizes[i] = size;
+        array.args[i]  = (kind == MPI_DISTRIBUTE_NONE) ? MPI_DISTRIBUTE_DFLT_DARG : arg;
+        array.procs *= grid;
     }
-    /* Open MPI refuses some in which a process has no elements. */
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    ret = MPI_Type_create_darray(procs, (int)mt_below(rng, (uint64_t)procs), n, sizes,
-                                 kind, args, grid, order, inner, &type);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-    if (ret != MPI_SUCCESS) {
+    array.rank = (int)mt_below(rng, (uint64_t)array.procs);
+    type       = make_darray(rng, &array, inner);
+    if (type == MPI_DATATYPE_NULL) {
         MPI_Type_dup(inner, &type);
     }
     return type;
@@ -114,13 +110,11 @@ static MPI_Datatype random_struct(mt_rng_t *rng, MPI_Datatype inner, int n, int 
                                   const MPI_Aint *places)
 {
     MPI_Datatype types[MAX_BLOCKS];
-    MPI_Datatype type;
 
     for (int i = 0; i < n; i++) {
         types[i] = mt_chance(rng, 60) ? inner : MPI_CHAR;
     }
-    MPI_Type_create_struct(n, lengths, places, types, &type);
-    return type;
+    return make_struct(rng, n, lengths, places, types);
 }
 
 /* One constructor around the inner type. */
@@ -142,49 +136,37 @@ static MPI_Datatype wrap(mt_rng_t *rng, MPI_Datatype inner, int overlap)
     }
     switch (kind) {
     case 0:
-        MPI_Type_contiguous((int)mt_below(rng, 7), inner, &type);
-        break;
+        return make_contiguous(rng, (int)mt_below(rng, 7), inner);
     case 1:
         /* not -1: Open MPI goes forward then */
-        MPI_Type_vector((int)mt_below(rng, mt_chance(rng, 20) ? 60 : 7), length,
-                        mt_chance(rng, 30) ? -length - 1 : length + (int)mt_below(rng, 3),
-                        inner, &type);
-        break;
+        disps[0] = mt_chance(rng, 30) ? -length - 1 : length + (int)mt_below(rng, 3);
+        return make_vector(rng, (int)mt_below(rng, mt_chance(rng, 20) ? 60 : 7), length,
+                           disps[0], inner);
     case 2:
-        MPI_Type_create_hvector((int)mt_below(rng, 7), length,
-                                ((length + 1) * unit + 5) * (mt_chance(rng, 30) ? -1 : 1),
-                                inner, &type);
-        break;
+        places[0] = ((length + 1) * unit + 5) * (mt_chance(rng, 30) ? -1 : 1);
+        return make_hvector(rng, (int)mt_below(rng, 7), length, places[0], inner);
     case 3:
-        MPI_Type_indexed(n, lengths, disps, inner, &type);
-        break;
+        return make_indexed(rng, n, lengths, disps, inner);
     case 4:
-        MPI_Type_create_hindexed(n, lengths, places, inner, &type);
-        break;
+        return make_hindexed(rng, n, lengths, places, inner);
     case 5:
-        MPI_Type_create_indexed_block(n, overlap ? length : 1, disps, inner, &type);
-        break;
+        return make_indexed_block(rng, n, overlap ? length : 1, disps, inner);
     case 6:
-        MPI_Type_create_hindexed_block(n, 1, places, inner, &type);
-        break;
+        return make_hindexed_block(rng, n, 1, places, inner);
     case 7:
-        type = random_struct(rng, inner, n, lengths, places);
-        break;
+        return random_struct(rng, inner, n, lengths, places);
     case 8:
-        MPI_Type_create_resized(inner, true_lb - (MPI_Aint)mt_below(rng, 9),
-                                true_extent + (MPI_Aint)mt_below(rng, 40), &type);
-        break;
+        places[0] = true_lb - (MPI_Aint)mt_below(rng, 9);
+        return make_resized(rng, inner, places[0],
+                            true_extent + (MPI_Aint)mt_below(rng, 40));
     case 9:
         MPI_Type_dup(inner, &type);
-        break;
+        return type;
     case 10:
-        type = random_array(rng, inner);
-        break;
+        return random_array(rng, inner);
     default:
-        type = random_darray(rng, inner);
-        break;
+        return random_darray(rng, inner);
     }
-    return type;
 }
 
 /* Whether a type can be used, and others around it: MPICH divides by the size of what is in it. */

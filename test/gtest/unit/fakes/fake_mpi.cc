@@ -90,10 +90,10 @@ const ri_mpi_abi_t *__real_ri_mpi_abi(void);
 const ri_mpi_abi_t *__wrap_ri_mpi_abi(void);
 int __real_ri_mpi_envelope(uintptr_t type, ri_mpi_envelope_t *envelope);
 int __wrap_ri_mpi_envelope(uintptr_t type, ri_mpi_envelope_t *envelope);
-int __real_ri_mpi_contents(uintptr_t type, const ri_mpi_envelope_t *envelope, int *ints,
-                           intptr_t *addresses, uintptr_t *types);
-int __wrap_ri_mpi_contents(uintptr_t type, const ri_mpi_envelope_t *envelope, int *ints,
-                           intptr_t *addresses, uintptr_t *types);
+int __real_ri_mpi_contents(uintptr_t type, const ri_mpi_envelope_t *envelope,
+                           int64_t *ints, intptr_t *addresses, uintptr_t *types);
+int __wrap_ri_mpi_contents(uintptr_t type, const ri_mpi_envelope_t *envelope,
+                           int64_t *ints, intptr_t *addresses, uintptr_t *types);
 void __real_ri_mpi_type_free(uintptr_t type);
 void __wrap_ri_mpi_type_free(uintptr_t type);
 int64_t __real_ri_mpi_size(uintptr_t type);
@@ -120,15 +120,16 @@ int __wrap_ri_mpi_envelope(uintptr_t handle, ri_mpi_envelope_t *envelope)
     fake::mpi_type &type = mpi::current->type(handle);
 
     ++mpi::current->asked;
-    envelope->num_ints      = (int)type.ints.size();
-    envelope->num_addresses = (int)type.addresses.size();
-    envelope->num_types     = (int)type.types.size();
+    envelope->num_ints      = (int64_t)type.ints.size();
+    envelope->num_addresses = (int64_t)type.addresses.size();
+    envelope->num_types     = (int64_t)type.types.size();
+    envelope->num_counts    = 0;
     envelope->combiner      = type.combiner;
     return !type.is_silent;
 }
 
-int __wrap_ri_mpi_contents(uintptr_t handle, const ri_mpi_envelope_t *envelope, int *ints,
-                           intptr_t *addresses, uintptr_t *types)
+int __wrap_ri_mpi_contents(uintptr_t handle, const ri_mpi_envelope_t *envelope,
+                           int64_t *ints, intptr_t *addresses, uintptr_t *types)
 {
     if (mpi::current == nullptr) {
         return __real_ri_mpi_contents(handle, envelope, ints, addresses, types);
@@ -137,7 +138,7 @@ int __wrap_ri_mpi_contents(uintptr_t handle, const ri_mpi_envelope_t *envelope, 
     fake::mpi_type &type = mpi::current->type(handle);
 
     EXPECT_FALSE(is_basic(type)) << "it has no contents";
-    EXPECT_EQ((int)type.types.size(), envelope->num_types);
+    EXPECT_EQ((int64_t)type.types.size(), envelope->num_types);
     std::copy(type.ints.begin(), type.ints.end(), ints);
     std::copy(type.addresses.begin(), type.addresses.end(), addresses);
     for (size_t i = 0; i < type.types.size(); ++i) {

@@ -21,7 +21,7 @@ namespace fake {
 /* A datatype, and what the MPI says of it. */
 struct mpi_type {
     int combiner;
-    std::vector<int> ints           = {};
+    std::vector<int64_t> ints       = {};
     std::vector<intptr_t> addresses = {};
     std::vector<uintptr_t> types    = {};
     int64_t size                    = 0;

@@ -234,10 +234,39 @@ TEST_P(test_layout_mpi, subarray)
     expect_none({RI_MPI_SUBARRAY, {1, 10, 2, c}, {}, {m_int}});
     expect_none({RI_MPI_SUBARRAY, {65}, {}, {m_int}});
 
-    std::vector<int> many(2 + 3 * 65, 1);
+    std::vector<int64_t> many(2 + 3 * 65, 1);
     many.front() = 65;
     many.back()  = c;
     expect_none({RI_MPI_SUBARRAY, many, {}, {m_int}}, runs(4, {0}));
+}
+
+/* Functions with counts may have arguments that no int can hold. */
+TEST_P(test_layout_mpi, counts)
+{
+    const int64_t most = INT64_MAX;
+    uintptr_t type =
+            m_mpi.add({RI_MPI_HINDEXED, {2, most >> 10, 7}, {-(1l << 40), 64}, {m_int}});
+    ri_layout_t *layout;
+
+    mpi_type &entry = m_mpi.type(type);
+
+    entry.size        = ((most >> 10) + 7) * 4;
+    entry.true_lb     = -(1l << 40);
+    entry.true_extent = (most >> 10) * 4;
+    entry.extent      = entry.true_extent;
+    layout            = ri_layout_mpi_read(type);
+    ASSERT_NE(nullptr, layout);
+    EXPECT_EQ(2u, layout->stats.runs);
+    EXPECT_EQ(-(1l << 40), layout->stats.lo);
+    ri_layout_put(layout);
+
+    expect_none({RI_MPI_CONTIGUOUS, {most}, {}, {m_int}});
+    expect_none({RI_MPI_VECTOR, {2, most / 2, 8}, {}, {m_int}});
+    expect_none({RI_MPI_INDEXED, {most}, {}, {m_int}});
+    expect_none({RI_MPI_HINDEXED_BLOCK, {most, 1}, {0}, {m_int}});
+    expect_none({RI_MPI_STRUCT, {most}, {0}, {m_int}});
+    expect_none({RI_MPI_SUBARRAY, {most}, {}, {m_int}});
+    expect_none({RI_MPI_DARRAY, {1, 0, most, 1}, {}, {m_int}});
 }
 
 /* One dimension: of @a size, of process @a rank of @a procs. */
