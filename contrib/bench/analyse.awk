@@ -11,9 +11,9 @@
 # there falls back to pairs that at least match each other, marked with "~".
 #
 # Where stock was measured with several rendezvous schemes, the base of a line is the best
-# of them: the scheme whose median is best. The base of "ideal" is what the same run says
-# would be reached at best; that of "none" is 1. Beside "ideal" there may be "work", which is
-# for charts only.
+# of them: the scheme whose median is best. So it is where a budget names several variants.
+# The base of "ideal" is what the same run says would be reached at best; that of "none" is 1.
+# Beside "ideal" there may be "work", which is for charts only.
 #
 # Exit code 3: a budget is missed or could not be measured.
 
@@ -29,7 +29,7 @@ FILENAME == ARGV[1] {
         next
     }
     if (split($0, field, "\t") != 9 || field[6] !~ /^(lower|higher)$/ ||
-        field[7] !~ /^(stock|empty|ideal|none)$/ || field[8] + 0 <= 0) {
+        field[7] !~ /^[a-z_+]+$/ || field[8] + 0 <= 0) {
         printf "%s:%d: not a budget line\n", FILENAME, FNR > "/dev/stderr"
         exit_code = 1
         exit
@@ -94,11 +94,17 @@ function collect(base, series, probed, strict,    r, n, place, base_value)
     return n
 }
 
-function find_budget(where, bench, size, mode, against,    i)
+# Whether a budget is for a mode of a benchmark, whose key is in part[]
+function is_for(b, mode, part)
+{
+    return b_mode[b] == mode && b_where[b] == part[1] && match_bench(b_bench[b], part[2]) &&
+           part[3] + 0 >= b_from[b] && part[3] + 0 <= b_to[b]
+}
+
+function find_budget(mode, part, against,    i)
 {
     for (i = 1; i <= num_budgets; i++) {
-        if (b_where[i] == where && match_bench(b_bench[i], bench) && size >= b_from[i] &&
-            size <= b_to[i] && b_mode[i] == mode && b_against[i] == against) {
+        if (b_against[i] == against && is_for(i, mode, part)) {
             return i
         }
     }
@@ -131,12 +137,12 @@ function print_line(part, key, variant, against, base, n, mark, b,
         ratio = quantile(ratios, n, 0.5)
         spread = (quantile(ratios, n, 0.75) - quantile(ratios, n, 0.25)) / ratio
         verdict = verdict_of(b, ratio)
-        row = sprintf("%9s %9s %-6s %7.3f %5.1f%% %3d%1s", number(quantile(bases, n, 0.5)),
-                      number(quantile(values, n, 0.5)), unit[key], ratio, spread * 100, n, mark)
+        row = sprintf("%9s %9s %-6s %7s %5.1f%% %3d%1s", number(quantile(bases, n, 0.5)),
+                      number(quantile(values, n, 0.5)), unit[key], number(ratio), spread * 100, n, mark)
         text = sprintf("%g,%g,%s,%.4f,%.4f,%.4f,%.4f,%d", quantile(bases, n, 0.5),
                        quantile(values, n, 0.5), unit[key], ratio, ratios[1], ratios[n], spread, n)
     }
-    printf "%-8s %-24s %8s %-9s %-7s %s %-6s %s\n", part[1], part[2], part[3], variant, base, row,
+    printf "%-8s %-24s %8s %-9s %-9s %s %-6s %s\n", part[1], part[2], part[3], variant, base, row,
            budget, verdict
     printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s\n", part[1], part[2], part[3], variant, against, text,
            b ? b_better[b] : "-", b ? b_budget[b] : "-", verdict, base > summary
@@ -154,7 +160,7 @@ function report(variant, key, against, base, base_name,    part, series, probed,
 {
     split(key, part, SUBSEP)
     series = variant SUBSEP key
-    probed = num_probes && part[1] != "ucp" && unit[key] != "msgs"
+    probed = num_probes && part[1] != "ucp"
     n = collect(base, series, probed, 1)
     if (n < enough && base != "") {
         if (need != "") {
@@ -165,7 +171,7 @@ function report(variant, key, against, base, base_name,    part, series, probed,
         }
     }
     if (need == "") {
-        b = find_budget(part[1], part[2], part[3] + 0, variant, against)
+        b = find_budget(variant, part, against)
         budget_used[b] = 1
         print_line(part, key, variant, against, base_name, n, mark, b)
     }
@@ -190,10 +196,24 @@ function report_mode(mode,    i, part, key, variant, best, ideal)
             if (part[3] + 0 > 0) {
                 report(mode, key, "empty", mode SUBSEP part[1] SUBSEP part[2] SUBSEP 0, "empty")
             }
-        } else if (unit[key] ~ /^(msgs|share)$/) {
-            report(mode, key, "none", "", "none")
         } else if (mode != "stock" && best != "") {
             report(mode, key, "stock", best SUBSEP key, scheme_name[best])
+        }
+        report_named(mode, key, part)
+    }
+}
+
+# What budgets compare with variants that they name, or with nothing
+function report_named(mode, key, part,    i, n, names, best)
+{
+    for (i = 1; i <= num_budgets; i++) {
+        if (b_against[i] ~ /^(stock|empty|ideal)$/ || !is_for(i, mode, part)) {
+            continue
+        }
+        n = (b_against[i] == "none") ? 0 : split(b_against[i], names, "+")
+        best = best_of(names, n, key, unit[key])
+        if (!n || best != "") {
+            report(mode, key, b_against[i], n ? best SUBSEP key : "", n ? best : "none")
         }
     }
 }
@@ -225,10 +245,10 @@ END {
     if (need == "") {
         print "where,bench,size,mode,against,base_median,value_median,unit,ratio_median," \
               "ratio_min,ratio_max,ratio_iqr,pairs,better,budget,verdict,base" > summary
-        printf "%-8s %-24s %8s %-9s %-7s %9s %9s %-6s %7s %6s %4s %-6s %s\n", "where", "bench", "size",
+        printf "%-8s %-24s %8s %-9s %-9s %9s %9s %-6s %7s %6s %4s %-6s %s\n", "where", "bench", "size",
                "mode", "against", "base", "value", "unit", "ratio", "iqr", "n", "budget", "verdict"
     }
-    n = split("ring rtr am net ud" (need == "" ? " stock" : ""), modes, " ")
+    n = split("ring rtr am net ud loss" (need == "" ? " stock" : ""), modes, " ")
     for (i = 1; i <= n; i++) {
         report_mode(modes[i])
     }

@@ -6,7 +6,6 @@
 
 link=ddr
 export UCX_TLS=rc_verbs,ud_verbs:aux,self
-link_rate=2000 # MB/s
 # A batch has to be long enough for some messages, and short enough not to be interrupted
 if [ $quick = yes ]; then
     rounds=${rounds:-1} timing=(-t 0.02 -b 4) turns=200
@@ -53,11 +52,6 @@ draw()
             count_hca "$mpi" $turns "$(suite_variants "$mpi")" "$counters"
         done
     fi
-    # Bandwidth as a share of the link
-    awk -F, -v OFS=, -v rate=$link_rate '{ print }
-        ($4 == "perf_bandwidth" || $4 == "mpi_bw") && $2 == "net" {
-            print $1, $2, $3, "link_share", $5, $6 / rate, "share", 0
-        }' "$raw" >"$work/raw" && mv "$work/raw" "$raw"
     for where in $(awk -F, 'FNR > 1 && !seen[$3]++ { print $3 }' "$raw"); do
         case $where in
         perf) text=UCP ;;

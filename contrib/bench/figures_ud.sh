@@ -42,14 +42,6 @@ suite_variants()
     skips loss || echo -n "loss_free loss whole"
 }
 
-# add_ratio NAME SIZE BENCH VARIANT OTHER...: of each round, to the best one of the others
-add_ratio()
-{
-    awk -v name="$1" -v size="$2" -v bench="perf_$3" -v variant="$4" -v others="${*:5}" \
-        -f "$bench/stats.awk" -f "$bench/ratio.awk" "$raw" >"$work/ratios" &&
-        cat "$work/ratios" >>"$raw"
-}
-
 # memory: prints a CSV file of what peers take: as ucxri_info reckons it from structures and queues,
 # and what malloc() gives a process for each of its peers while it has a number of them
 memory()
@@ -57,7 +49,7 @@ memory()
     local variant log
     echo "peers,variant,bytes,bytes_per_peer,how"
     env UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT=auto LD_PRELOAD="$hca" "$info" 2>/dev/null |
-        awk -f "$bench/unwrap.awk" | awk -v OFS=, -f "$bench/memory.awk" ||
+        sed -z -E 's/\n {17}([^ ])/ \1/g' | awk -v OFS=, -f "$bench/memory.awk" ||
         die "ucxri_info does not tell of memory"
     for variant in copy ud rc_stock rc; do
         log=$out/logs/ud.$variant.memory.log
@@ -73,18 +65,10 @@ memory()
     done
 }
 
-# After the rounds: what is computed from the samples, and the charts
+# After the rounds: what the samples do not say, and the charts
 draw()
 {
-    local size labels
-    for size in 65536 1048576; do
-        add_ratio bandwidth/rc $size bandwidth ud rc_stock rc
-        add_ratio bandwidth/copy $size bandwidth ud copy
-    done
-    add_ratio bidirectional/rc 1048576 bidirectional ud rc_stock rc
-    add_ratio latency/rc 1048576 latency ud rc_stock rc
-    add_ratio loss/loss_free 1048576 bandwidth loss loss_free
-    add_ratio loss/whole 1048576 bandwidth loss whole
+    local labels
     skips memory || memory >"$out/ud-memory.csv"
 
     labels=("copy=datagrams, copied (stock UCX, ud_verbs)" "ud=datagrams, not copied (plane ud)"

@@ -247,14 +247,12 @@ run_round()
     done
 }
 
-# run_rounds: all suites. With --add the samples that are there stay, without what was computed from
-# them.
+# run_rounds: all suites. With --add the samples that are there stay.
 run_rounds()
 {
     local first_round=1 suite
     [ ${#suites[@]} -gt 0 ] || die "nothing left to measure"
     if [ $add = yes ] && [ -s "$raw" ]; then
-        sed -i '/,share,/d' "$raw"
         first_round=$(($(tail -n +2 "$raw" | cut -d, -f1 | sort -n | tail -1) + 1))
     else
         echo "round,variant,where,bench,size,value,unit,core_ns" >"$raw"
