@@ -324,12 +324,6 @@ is_script()
     [ -e "$root/test/check/$1.test" ]
 }
 
-# show_step NAME TEXT
-show_step()
-{
-    printf '[%2d/%d] %-24s %s' "${number_of[$1]}" ${#steps[@]} "$1" "$2"
-}
-
 # On a terminal: the steps that run, in one line
 show_running()
 {
@@ -426,8 +420,7 @@ end_step()
     text="$passed passed, $failed failed"
     [ "$skipped" -eq 0 ] || text+=", $skipped skipped"
     [ ! -t 1 ] || printf '\r\033[K'
-    show_step "$name" "$text ($seconds s)"
-    echo
+    printf '[%2d/%d] %-24s %s\n' "${number_of[$name]}" ${#steps[@]} "$name" "$text ($seconds s)"
     if [ "$failed" -gt 0 ]; then
         if grep -q '^not ok' "$log"; then
             # The names of the first ones, then what the very first one said
@@ -475,17 +468,13 @@ ls -A /dev/shm 2>/dev/null | sort >"$build_dir/shm.before"
 
 # Which datagrams get lost is another choice in each run, and which tests are left out
 ud_seed=${UD_SEED-$(($(date +%s) / 60 % 10000 + 1))}
-chosen=
-case " ${steps[*]} " in
-*ud_faults\ * | *ud_rtr_faults\ *) chosen=faults ;;
-esac
+chosen=()
 for step in "${steps[@]}"; do
-    [ -z "${third[$step]-}" ] || {
-        chosen+="${chosen:+, }thirds of tests"
-        break
-    }
+    [[ $step != *_ud*_faults ]] || chosen[0]="faults, "
+    [ -z "${third[$step]-}" ] || chosen[1]="thirds of tests, "
 done
-[ -z "$chosen" ] || echo "$chosen by UD_SEED=$ud_seed"
+text=$(printf %s "${chosen[@]}")
+[ -z "$text" ] || echo "${text%, } by UD_SEED=$ud_seed"
 
 # In their order: one that wants to be alone waits until nothing runs, and all others wait for it
 number=0
