@@ -45,39 +45,32 @@ if ! "$root/contrib/compare.sh" --mpi $mpi --skip perftest --skip ucp --quick \
     die "the measurement failed, see above"
 fi
 
-awk -F, -v mpi=$mpi '
-    function size_text(size) {
-        if (size >= 1048576) {
-            return size / 1048576 " MB"
+# table PATTERN TITLE: the benchmarks whose name matches; stock: the best of its rendezvous schemes
+table()
+{
+    printf '\n%s\n%17s %11s %12s     ratio\n' "$2" "" stock recv_init
+    awk -F, -v mpi=$mpi -v pattern="$1" '
+        function size_text(size) {
+            if (size >= 1048576) {
+                return size / 1048576 " MB"
+            }
+            return size >= 1024 ? size / 1024 " KB" : size " B"
         }
-        return size >= 1024 ? size / 1024 " KB" : size " B"
-    }
-    function table(bench, title) {
-        printf "\n%s\n%17s %11s %12s     ratio\n%s", title, "", "stock", "recv_init", lines[bench]
-    }
-    # stock: the best of its rendezvous schemes
-    NR > 1 && $1 == mpi && $4 == "ring" && $5 == "stock" {
-        bench = $2
-        label = size_text($3)
-        if (sub(/^progress:/, "", bench)) {
-            label = bench " " label
-            bench = "progress"
-        }
-        format = ($8 == "MB/s") ? "%s%-17s %11.0f %12.0f  %8.2f\n" : "%s%-17s %11.2f %12.2f  %8.2f\n"
-        lines[bench] = sprintf(format, lines[bench], "  " label, $6, $7, $9)
-    }
-    END {
-        table("mpi_latency", "One-way latency (MPI ping-pong), us, medians, less is better")
-        table("mpi_fast_receive", "From the send until the data is in a buffer that was posted before, us")
-        table("mpi_rate", "Message rate, millions per second, more is better")
-        table("mpi_bw", "Bandwidth, MB/s, more is better")
-        table("mpi_bibw", "Bandwidth, both directions at once, MB/s, more is better")
-        table("progress", "Computing while a message is on its way, us for an iteration, less is better")
-    }' "$results/summary.csv"
+        $1 == mpi && $2 ~ pattern && $4 == "ring" && $5 == "stock" {
+            label = sub(/^progress:/, "", $2) ? $2 " " size_text($3) : size_text($3)
+            format = ($8 == "MB/s") ? "  %-15s %11.0f %12.0f  %8.2f\n" : "  %-15s %11.2f %12.2f  %8.2f\n"
+            printf format, label, $6, $7, $9
+        }' "$results/summary.csv"
+}
+table '^mpi_latency$' "One-way latency (MPI ping-pong), us, medians, less is better"
+table '^mpi_fast_receive$' "From the send until the data is in a buffer that was posted before, us"
+table '^mpi_rate$' "Message rate, millions per second, more is better"
+table '^mpi_bw$' "Bandwidth, MB/s, more is better"
+table '^mpi_bibw$' "Bandwidth, both directions at once, MB/s, more is better"
+table '^progress:' "Computing while a message is on its way, us for an iteration, less is better"
 
 echo
-print_missed "$results/table.txt"
-echo
+sed -n '/^missed budgets: /,/^$/p' "$results/table.txt"
 sed -n '/other processes used/p; /machine was not idle/p' "$results/table.txt"
 echo "All samples: $results/raw.csv"
 echo

@@ -334,19 +334,6 @@ judge()
     [ $missed -eq 0 ] || [ $missed -eq 3 ] || die "the analysis failed"
 }
 
-# print_missed TABLE: the budgets that the table of judge says were missed, each in a line
-print_missed()
-{
-    local missed
-    missed=$(sed -n '/^missed budgets: /,/^$/{/^  /p}' "$1")
-    if [ -z "$missed" ]; then
-        echo "All budgets of contrib/bench/budgets.tsv that this run measures are met."
-    else
-        echo "Missed budgets ($(wc -l <<<"$missed") of contrib/bench/budgets.tsv):"
-        echo "$missed"
-    fi
-}
-
 # finish: ends the script with its exit code
 finish()
 {
