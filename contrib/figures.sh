@@ -41,7 +41,6 @@ export SOFTHCA_LINK=$link
 run_rounds
 draw
 judge "$([ $quick = yes ] || echo yes)"
-[ $set = ud ] || show
 echo
 echo "samples, summary and charts: $out"
 finish

@@ -43,7 +43,8 @@ chart_of()
 # After the rounds: what the samples do not say, and the charts
 draw()
 {
-    local where text
+    local where
+    local -A names=([perf]=UCP [mpich]=MPICH [openmpi]="Open MPI")
     # ucxri_perf runs for a time, not for a number of messages
     if ! skips counters; then
         echo "mpi,size,variant,doorbells,work_requests,receive_doorbells,messages,packets,completions" \
@@ -51,26 +52,15 @@ draw()
         for mpi in "${found_mpis[@]}"; do
             count_hca "$mpi" $turns "$(suite_variants "$mpi")" "$counters"
         done
-    fi
-    for where in $(awk -F, 'FNR > 1 && !seen[$3]++ { print $3 }' "$raw"); do
-        case $where in
-        perf) text=UCP ;;
-        mpich) text=MPICH ;;
-        *) text="Open MPI" ;;
-        esac
-        chart_of fig7 "$where" "Ping-pong, $text" '_latency$'
-        chart_of fig9 "$where" "Progress, the sender is early, $text" '^progress:0/'
-        chart_of fig10 "$where" "Progress, the receiver is early, $text" '^progress:2'
-        chart_of bandwidth "$where" "Bandwidth, windows of 64 messages, $text" '_(bw|bandwidth)$'
-    done
-}
-
-# show: what the table of the samples does not have
-show()
-{
-    skips counters || [ ! -s "$counters" ] || {
         echo
         echo "The software HCA's counters, for each message of a ping-pong, both processes:"
         column -t -s, "$counters" 2>/dev/null || cat "$counters"
-    }
+        echo
+    fi
+    for where in perf mpich openmpi; do
+        chart_of fig7 "$where" "Ping-pong, ${names[$where]}" '_latency$'
+        chart_of fig9 "$where" "Progress, the sender is early, ${names[$where]}" '^progress:0/'
+        chart_of fig10 "$where" "Progress, the receiver is early, ${names[$where]}" '^progress:2'
+        chart_of bandwidth "$where" "Bandwidth, windows of 64 messages, ${names[$where]}" '_(bw|bandwidth)$'
+    done
 }

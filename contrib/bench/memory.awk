@@ -32,8 +32,6 @@ END {
     n = split("64 1024 8192", peers, " ")
     for (i = 1; i <= n; i++) {
         line("rc", peers[i], peers[i] * rc)
-    }
-    for (i = 1; i <= n; i++) {
         line("ud", peers[i], peers[i] * ud + num_qps * qp)
     }
 }
