@@ -78,16 +78,15 @@ sized_points()
 }
 
 # The total counts the rounds that are sure to come. What is repeated has a count of its own, which is
-# as long as it may become.
+# as long as it may become. Variants take different times, so only whole rounds tell how long all takes.
 show_progress()
 {
-    local suite=$1 variant=$2 now=$((SECONDS - start_time)) left part
+    local suite=$1 variant=$2 now=$((SECONDS - start_time)) left="" part
     if [ "$round" -le "$last_sure" ]; then
         part="[$step/$steps] round $round of $last_sure"
-        left=$((step > 0 ? now * (steps - step) / step : 0))
+        [ $in_all -le $now ] || left=$((in_all - now))
     else
         part="[$steps/$steps] what was disturbed once more, $((round - last_sure)) of up to $rounds"
-        left=
     fi
     if [ -t 2 ]; then
         printf '\r\033[K%s: %s %s, %d s%s' "$part" "$suite" "$variant" $now \
@@ -259,12 +258,14 @@ run_rounds()
     fi
     last_sure=$((first_round + rounds - 1))
     last_suite=
+    in_all=0
     step=0
     steps=$((rounds * $(for suite in "${suites[@]}"; do suite_variants "$suite"; done | wc -w)))
     start_time=$SECONDS
     busy=$(cores_busy)
     for ((round = first_round; round <= last_sure; round++)); do
         run_round "${suites[@]}"
+        in_all=$(((SECONDS - start_time) * rounds / (round - first_round + 1)))
     done
     end_progress
 }
