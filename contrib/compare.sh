@@ -43,13 +43,7 @@ if ! skips perftest; then
     fi
 fi
 add_mpis "${mpis[@]}"
-if ! skips ucp; then
-    # Some packages of UCX lack the pkg-config file: the compiler's own paths have to do then
-    # shellcheck disable=SC2046  # options are words
-    build "$build_dir/bench/tag_match" "${CC:-cc}" tag_match.c \
-        $(pkg-config --cflags --libs ucx 2>/dev/null || echo "-lucp -lucs")
-    suites+=(ucp)
-fi
+skips ucp || suites+=(ucp)
 
 # Stock in the library's place shows the noise, which a choice of stock's schemes would hide
 suite_variants()

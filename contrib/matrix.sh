@@ -40,7 +40,6 @@ rows=${rows/fast/fast_receive}
 rows=${rows/progress/progress:.*}
 rows=${rows/coll/barrier|bcast|allreduce|alltoall|allgather}
 prepare_host
-build "$build_dir/bench/idle_yield.so" "${CC:-cc}" idle_yield.c -fPIC -shared
 add_mpis "${mpis[@]}"
 
 # Stock in the library's place shows the noise, which a choice of stock's schemes would hide

@@ -14,8 +14,6 @@ else
 fi
 raw=$out/ud-samples.csv
 summary=$out/ud-summary.csv
-info=$(find_built '*/src/ucxri_info' "build it first") || exit 1
-peer_memory=$(find_built '*/test/bin/bench/peer_memory' "make bench first") || exit 1
 skips perf && skips loss && skips memory || suites=(ud)
 
 # All messages of the plane ud go by datagrams, UCP's own as well. loss_free is ud with the window
@@ -48,13 +46,13 @@ memory()
 {
     local variant log
     echo "peers,variant,bytes,bytes_per_peer,how"
-    env UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT=auto LD_PRELOAD="$hca" "$info" 2>/dev/null |
+    env UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT=auto LD_PRELOAD="$hca" "$tree/src/ucxri_info" 2>/dev/null |
         sed -z -E 's/\n {17}([^ ])/ \1/g' | awk -v OFS=, -f "$bench/memory.awk" ||
         die "ucxri_info does not tell of memory"
     for variant in copy ud rc_stock rc; do
         log=$out/logs/ud.$variant.memory.log
         variant_env "$variant"
-        if ! timeout --foreground 280 env "${env_args[@]}" "$peer_memory" -n $memory_peers \
+        if ! timeout --foreground 280 env "${env_args[@]}" "$bin/bench/peer_memory" -n $memory_peers \
                 >"$log" 2>&1 </dev/null; then
             note_failure ud "$variant" peer_memory "$log"
             continue

@@ -2,10 +2,10 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # variables are shared
 #
 # The options that all measuring scripts have:
-#   --build-dir DIR  where the library was built; the programs that measure are built
-#                    there, too (build, below the source)
-#   --lib PATH       the library (found below the build directory), or "stock" to
-#                    run stock in its place, which shows the noise (not figures.sh)
+#   --build-dir DIR  where ucxri was built, or a folder above that, where the latest build counts
+#                    (build, below the source); the programs that measure are built there, too
+#   --lib PATH       the library (that of the build), or "stock" to run stock in its
+#                    place, which shows the noise (not figures.sh)
 #   --out DIR        where the results go (named as the script, below the build directory)
 #   --cpus A,B       the two cores (the first two that this shell may use)
 #   -h, --help       this help
@@ -59,13 +59,10 @@ skips()
 # use
 choose_cpus()
 {
-    local range cpu list=()
+    local list
     if [ -z "$cpus" ]; then
-        for range in $(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | tr , ' '); do
-            for ((cpu = ${range%-*}; cpu <= ${range#*-}; cpu++)); do
-                list+=("$cpu")
-            done
-        done
+        mapfile -t list < <(sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status | tr , '\n' |
+                            awk -F- '{ for (cpu = $1; cpu <= $NF; cpu++) print cpu }')
         [ ${#list[@]} -ge 2 ] || die "two cores are needed, and this shell may use only one"
         cpus=${list[0]},${list[1]}
     fi
@@ -73,37 +70,31 @@ choose_cpus()
     cpu1=${cpus#*,}
 }
 
-# find_built PATTERN HINT: prints the latest such file below the build directory
-find_built()
-{
-    local found
-    found=$(find "$build_dir" -path "$1" -type f -printf '%T@ %p\n' 2>/dev/null | sort -rn |
-            sed -n '1s/^[^ ]* //p')
-    [ -n "$found" ] || die "no ${1##*/} below $build_dir: $2"
-    echo "$found"
-}
-
-# prepare: the cores, the library, and where the results go
+# prepare [TARGET]: the cores, the built tree with the programs that measure and TARGET, the library, and
+# where the results go
 prepare()
 {
     command -v taskset >/dev/null || die "taskset is missing (package util-linux)"
     choose_cpus
-    if [ -z "$lib" ]; then
-        lib=$(find_built '*/src/libucxri.so' "build it first, or give --build-dir or --lib") ||
-            exit 1
-    fi
-    if [ "$lib" != stock ]; then
-        [ -r "$lib" ] || die "cannot read the library $lib"
-        lib=$(realpath "$lib")
-    fi
-    mkdir -p "$build_dir/bench" || exit 1
-    build_dir=$(cd "$build_dir" && pwd)
+    build_dir=$(realpath "$build_dir")
+    tree=$(find "$build_dir" -path '*/src/libucxri.so' -printf '%T@ %h\n' 2>/dev/null | sort -n |
+           sed -n '$s,^[^ ]* \(.*\)/src$,\1,p')
+    [ -n "$tree" ] || die "no src/libucxri.so below $build_dir: build it first, or give --build-dir"
+    bin=$tree/test/bin
+    . "$tree/test/check/env.sh"
     out=${out:-$build_dir/$(basename "$0" .sh)}
     mkdir -p "$out/logs" || exit 1
     out=$(cd "$out" && pwd)
     rm -f "$out"/logs/*.log
     raw=$out/raw.csv
     summary=$out/summary.csv
+    make -C "$tree/test" bench "$@" >"$out/logs/build.log" 2>&1 ||
+        die "cannot build what measures, see $out/logs/build.log"
+    lib=${lib:-$tree/src/libucxri.so}
+    if [ "$lib" != stock ]; then
+        [ -r "$lib" ] || die "cannot read the library $lib"
+        lib=$(realpath "$lib")
+    fi
 }
 
 # prepare_host: what measures within a host: the core probe, and the transports of shared memory.
@@ -111,7 +102,6 @@ prepare()
 prepare_host()
 {
     prepare
-    build "$build_dir/bench/core_ping" "${CC:-cc}" core_ping.c
     unset LD_PRELOAD UCX_RNDV_SCHEME MPI_UCX_RNDV_SCHEME
     export UCX_TLS=${UCX_TLS:-posix,sysv,cma,self}
 }
@@ -121,11 +111,11 @@ prepare_host()
 # are to find each other by the network only.
 prepare_hca()
 {
-    prepare
-    core_probe=no
     [ "$lib" != stock ] || die "--lib stock is for contrib/compare.sh"
-    perf=$(find_built '*/src/ucxri_perf' "build it first") || exit 1
-    hca=$(find_built '*/test/bin/libsofthca.so' "make check-build first") || exit 1
+    prepare bin/libsofthca.so
+    core_probe=no
+    perf=$tree/src/ucxri_perf
+    hca=$bin/libsofthca.so
     hca_library=(LD_PRELOAD="$lib $hca" UCX_RNDV_SCHEME=recv_init UCXRI_CMA=n UCXRI_RING_PEERS=0
                  UCXRI_IB_DEVICES=softhca0)
     work=$(mktemp -d) || exit 1
@@ -135,59 +125,19 @@ prepare_hca()
     trap 'exit 130' INT TERM
 }
 
-# build PROGRAM COMPILER SOURCE [LIBRARIES]: unless it is newer than its source and headers, some of
-# which it shares with ucxri_perf
-build()
-{
-    local program=$1 compiler=$2 source=$test_bench/$3 file stale=no
-    shift 3
-    mkdir -p "$(dirname "$program")" || exit 1
-    for file in "$source" "$test_bench"/*.h "$root"/src/tools/ucxri_perf_{progress,state}.h; do
-        [ "$program" -nt "$file" ] || stale=yes
-    done
-    # shellcheck disable=SC2086  # it may have words, as in "ccache gcc"
-    [ $stale = no ] || $compiler -O2 -std=gnu11 -o "$program" "$source" "$@" ||
-        die "cannot build $source with $compiler"
-}
-
-# mpi_command PATTERN NAME...: prints the first of these commands whose version matches
-mpi_command()
-{
-    local pattern=$1 name
-    shift
-    for name in "$@"; do
-        if command -v "$name" >/dev/null && [[ $("$name" --version 2>&1) =~ $pattern ]]; then
-            command -v "$name"
-            return 0
-        fi
-    done
-    return 1
-}
-
-# add_mpis NAME..., none: all: builds the MPI programs for those that are installed, adds these to
-# suites and found_mpis, and sets mpiexec_of. The names of Debian's commands come before the plain
-# ones.
+# add_mpis NAME..., none: all: adds those that configure has found to suites and found_mpis
 found_mpis=()
-declare -A mpiexec_of=()
 add_mpis()
 {
-    local mpi mpicc mpiexec program
+    local mpi reason
     [[ $# -gt 0 && " $* " != *" all "* ]] || set -- mpich openmpi
     for mpi in "$@"; do
-        [ "$mpi" != none ] && [ -z "${mpiexec_of[$mpi]:-}" ] || continue
-        case $mpi in
-        mpich) mpiexec=$(mpi_command 'HYDRA' mpiexec.mpich mpiexec.hydra mpiexec) ;;
-        openmpi) mpiexec=$(mpi_command 'Open MPI|OpenRTE' mpirun.openmpi mpirun) ;;
-        esac
-        mpicc=$(command -v "mpicc.$mpi" || command -v mpicc)
-        if [ -z "$mpiexec" ] || [ -z "$mpicc" ]; then
-            echo "$mpi is not installed: left out" >&2
+        [[ $mpi != none && " ${found_mpis[*]} " != *" $mpi "* ]] || continue
+        reason=SKIP_${mpi^^}
+        if [ -n "${!reason}" ]; then
+            echo "$mpi is left out: ${!reason}" >&2
             continue
         fi
-        for program in mpi_perf mpi_rma mpi_coll; do
-            build "$build_dir/bench/$mpi/$program" "$mpicc" $program.c
-        done
-        mpiexec_of[$mpi]=$mpiexec
         found_mpis+=("$mpi")
         suites+=("$mpi")
     done

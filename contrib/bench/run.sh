@@ -19,7 +19,6 @@
 . "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 
 bench=$root/contrib/bench
-test_bench=$root/test/bench
 suites=()
 analysis=analyse
 core_probe=yes # the samples depend on how far the two cores are apart
@@ -146,11 +145,12 @@ run_logged()
 # for that, MPICH a library in front of what is preloaded.
 launch()
 {
-    local mpi=$1 program=$build_dir/bench/$1/${2%:*} ranks=2 args=() settings preload
+    local mpi=$1 program=$bin/$1/bench/${2%:*} launcher=$MPIEXEC_MPICH ranks=2 args=() settings preload
     settings=("${env_args[@]}")
     [[ $2 != *:* ]] || ranks=${2#*:}
     shift 2
     if [ "$mpi" = openmpi ]; then
+        launcher=$MPIRUN_OPENMPI
         [ "$(id -u)" -ne 0 ] || args+=(--allow-run-as-root)
         args+=(--host "localhost:$ranks" --bind-to none)
         if [ "${variant-}" = ob1 ]; then
@@ -170,10 +170,10 @@ launch()
             "$cpu0" "$cpu1" env "${settings[@]}" "$program" "$@")
     else
         preload=$(printf '%s\n' "${settings[@]}" | sed -n 's/^LD_PRELOAD=/ /p')
-        [ "$mpi" = openmpi ] || settings+=(LD_PRELOAD="$build_dir/bench/idle_yield.so$preload")
+        [ "$mpi" = openmpi ] || settings+=(LD_PRELOAD="$bin/bench/idle_yield.so$preload")
         args+=(-n "$ranks" taskset -c "$cpus" env "${settings[@]}" "$program" "$@")
     fi
-    timeout --foreground "$launch_limit" "${mpiexec_of[$mpi]}" "${args[@]}" </dev/null
+    timeout --foreground "$launch_limit" "$launcher" "${args[@]}" </dev/null
 }
 
 # run_ucxri_perf BENCHMARK SIZES: prints its results as RESULT lines without core probes. A
@@ -213,7 +213,7 @@ run_suite()
         ucx_perftest) run_perftest "$variant" ;;
         tag_match)
             run_logged "$suite" "$variant" tag_match timeout --foreground 120 taskset -c "$cpu0" \
-                env "${env_args[@]}" "$build_dir/bench/tag_match" -t "$seconds"
+                env "${env_args[@]}" "$bin/bench/tag_match" -t "$seconds"
             ;;
         ucxri_perf)
             for point in "${points[@]}"; do
@@ -295,7 +295,7 @@ repeat_moved()
 # core_ping: prints the time of the core probe
 core_ping()
 {
-    "$build_dir/bench/core_ping" "$cpu0" "$cpu1" | awk '{ print $6 }'
+    "$bin/bench/core_ping" "$cpu0" "$cpu1" | awk '{ print $6 }'
 }
 
 # cores_busy: prints the ticks of all processes on the two cores but this script and its children
