@@ -13,7 +13,7 @@
 # Options:
 #   --mpi NAME       mpich, openmpi, all (default: all that are installed) or none
 #                    (only ucx_perftest and the UCP-level programs); repeatable
-#   --skip NAME      leave out perftest or ucp; repeatable
+#   --skip NAME      leave out perftest, ucp or rma (one-sided MPI); repeatable
 #   --quick          3 short rounds instead of 7
 #   --rounds N       rounds (7); up to N more follow where a virtual machine moved
 #                    its cores in too many of them
@@ -27,7 +27,7 @@ set -u -o pipefail
 set=compare
 budgets=$bench/budgets.tsv
 
-read_options "perftest ucp" "$@"
+read_options "perftest ucp rma" "$@"
 if [ $quick = yes ]; then
     rounds=${rounds:-3} seconds=0.05 timing=(-t 0.03)
 else
@@ -68,6 +68,6 @@ if [ -z "$sizes" ] && [ "$lib" != stock ]; then
     done
 fi
 echo
-judge "$([ -n "$sizes" ] || echo yes)"
+judge "$([ -n "$sizes" ] || skips rma || echo yes)"
 say_end
 finish

@@ -203,7 +203,7 @@ run_suite()
     ucp) programs=tag_match ;;
     perf | ud) programs=ucxri_perf ;;
     # Debian's settings of Open MPI leave its osc/ucx out, and osc/rdma does without UCP
-    mpich) programs="mpi_rma $programs" ;;
+    mpich) skips rma || programs="mpi_rma $programs" ;;
     esac
     variant_env "$variant"
     for program in $programs; do
