@@ -84,22 +84,14 @@ wanted()
 # some steps. A compiler whose warnings are errors is to see all that is for it.
 programs=
 for step in "${steps[@]}"; do
-    wanted "$step" || continue
-    case ${needs[$step]} in
-    tests) programs+=" check-build" ;;
-    mpi) programs+=" check-build-mpi" ;;
-    gtest | ucp | scripts)
-        if [ $werror = yes ]; then
-            programs+=" check-build-cc"
-        else
-            programs+=" check-build-${needs[$step]}"
-        fi
-        ;;
-    esac
+    need=${needs[$step]}
+    wanted "$step" && [[ $need =~ ^(tests|mpi|gtest|ucp|scripts)$ ]] || continue
+    [[ $werror = no || $need =~ ^(tests|mpi)$ ]] || need=cc
+    programs+=" check-build-$need"
 done
-[ -z "$only" ] || ! wanted tests || programs=check-build
-[[ "$programs " != *" check-build "* ]] || programs=check-build
-# Each once
+[ -z "$only" ] || ! wanted tests || programs+=" check-build-tests"
+# All of them, or each once
+[[ $programs != *" check-build-tests"* ]] || programs=check-build
 programs=$(xargs -n 1 <<<"$programs" | sort -u | xargs)
 
 selected=()
@@ -397,16 +389,12 @@ kill_late()
 # end_step NAME: collects the result of a step whose process has ended
 end_step()
 {
-    local name=$1 log=${log_of[$1]} status passed=0 failed=0 skipped=0 seconds text other
-    local -a left=()
+    local name=$1 log=${log_of[$1]} status passed=0 failed=0 skipped=0 seconds text
     wait "${pid_of[$name]}" 2>/dev/null
     status=$?
     ended_at[$name]=$SECONDS
     unset "pid_of[$name]"
-    for other in "${running[@]}"; do
-        [ "$other" = "$name" ] || left+=("$other")
-    done
-    running=("${left[@]}")
+    mapfile -t running < <(printf '%s\n' "${running[@]}" | grep -vx "$name")
     seconds=$((SECONDS - began_at[$name]))
 
     if is_script "$name"; then
