@@ -111,37 +111,28 @@ function find_budget(mode, part, against,    i)
     return 0
 }
 
-# What a budget says of a ratio
-function verdict_of(b, ratio)
+function is_met(b, ratio)
 {
-    if (!b) {
-        return "-"
-    }
-    if ((b_better[b] == "lower") ? ratio <= b_budget[b] : ratio >= b_budget[b]) {
-        return "ok"
-    }
-    return "MISSED"
+    return (b_better[b] == "lower") ? ratio <= b_budget[b] : ratio >= b_budget[b]
 }
 
 # Prints one line of the table and of the summary, from n pairs in ratios[], bases[] and values[]
 function print_line(part, key, variant, against, base, n, mark, b,
                     budget, ratio, spread, verdict, row, text)
 {
-    budget = b ? sprintf("%s%.2f", b_better[b] == "lower" ? "<=" : ">=", b_budget[b]) : "-"
-    if (n == 0) {
-        verdict = b ? "NOT MEASURED" : "-"
-        row = sprintf("%9s %9s %-6s %7s %6s %3d ", "-", "-", unit[key], "-", "-", 0)
-        text = "-,-," unit[key] ",-,-,-,-,0"
-    } else {
+    row = sprintf("%9s %9s %-6s %7s %6s %3d ", "-", "-", unit[key], "-", "-", 0)
+    text = "-,-," unit[key] ",-,-,-,-,0"
+    if (n) {
         sort_values(bases, n); sort_values(values, n); sort_values(ratios, n)
         ratio = quantile(ratios, n, 0.5)
         spread = (quantile(ratios, n, 0.75) - quantile(ratios, n, 0.25)) / ratio
-        verdict = verdict_of(b, ratio)
         row = sprintf("%9s %9s %-6s %7s %5.1f%% %3d%1s", number(quantile(bases, n, 0.5)),
                       number(quantile(values, n, 0.5)), unit[key], number(ratio), spread * 100, n, mark)
         text = sprintf("%g,%g,%s,%.4f,%.4f,%.4f,%.4f,%d", quantile(bases, n, 0.5),
                        quantile(values, n, 0.5), unit[key], ratio, ratios[1], ratios[n], spread, n)
     }
+    budget = b ? sprintf("%s%.2f", b_better[b] == "lower" ? "<=" : ">=", b_budget[b]) : "-"
+    verdict = !b ? "-" : !n ? "NOT MEASURED" : is_met(b, ratio) ? "ok" : "MISSED"
     printf "%-8s %-24s %8s %-9s %-9s %s %-6s %s\n", part[1], part[2], part[3], variant, base, row,
            budget, verdict
     printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s\n", part[1], part[2], part[3], variant, against, text,
