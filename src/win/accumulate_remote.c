@@ -8,7 +8,7 @@
  */
 #include "accumulate_remote.h"
 #include "accumulate_local.h"
-#include "order.h"
+#include "command.h"
 #include "pieces.h"
 #include "remote.h"
 #include "stripe.h"
@@ -52,7 +52,7 @@ static int remote_copy(const ri_window_part_t *part, int is_put,
 static int remote_unlock(ri_window_t *window, const ri_window_part_t *part,
                          ri_stripes_t stripes, int error)
 {
-    int unlocked = ri_order_unlock(window, part, stripes);
+    int unlocked = ri_command_unlock(window, part, stripes);
 
     return (error == MPI_SUCCESS) ? unlocked : error;
 }
@@ -97,7 +97,7 @@ static int remote_combine(ri_window_t *window, const ri_window_part_t *part,
     for (i = 0; i < count; ++i) {
         stripes |= ri_stripes_of(part, pieces[i].address, pieces[i].length);
     }
-    error = ri_order_lock(window, part, stripes);
+    error = ri_command_lock(window, part, stripes);
     if (error == MPI_SUCCESS) {
         error = remote_combine_in(part, element, op, from, result, pieces, count, bytes,
                                   room);
@@ -248,7 +248,7 @@ static int remote_image(ri_window_t *window, const ri_window_part_t *part,
     }
     here    = ri_walk_image(target, image);
     stripes = ri_stripes_of(part, (uintptr_t)ri_walk_first(target), span);
-    error   = ri_order_lock(window, part, stripes);
+    error   = ri_command_lock(window, part, stripes);
     if (error == MPI_SUCCESS) {
         error = ri_remote_load(part, target, image);
         if (error == MPI_SUCCESS) {
@@ -321,7 +321,7 @@ int ri_accumulate_remote_swap(ri_window_t *window, const ri_window_part_t *part,
         return MPI_SUCCESS;
     }
     stripes = ri_stripes_of(part, to, size);
-    error   = ri_order_lock(window, part, stripes);
+    error   = ri_command_lock(window, part, stripes);
     if (error == MPI_SUCCESS) {
         error = remote_swap_in(part, size, both, both + size, result, to);
         error = remote_unlock(window, part, stripes, error);

@@ -5,7 +5,7 @@
  * First fence, then post, start, complete and wait, then locks.
  */
 #include "epoch.h"
-#include "order.h"
+#include "command.h"
 #include "remote.h"
 
 #include <stdlib.h>
@@ -51,10 +51,10 @@ int ri_epoch_barrier(ri_window_t *window)
     for (distance = 1, round = 0; distance < size; distance *= 2, ++round) {
         to    = (window->rank + distance) % size;
         from  = (window->rank - distance + size) % size;
-        error = ri_order_write(window, to,
-                               offsetof(ri_window_control_t, rounds) +
-                                       round * sizeof(ri_window_word_t),
-                               number);
+        error = ri_command_write(window, to,
+                                 offsetof(ri_window_control_t, rounds) +
+                                         round * sizeof(ri_window_word_t),
+                                 number);
         if (error == MPI_SUCCESS) {
             error = ri_window_wait_word(
                     window, from,
@@ -149,8 +149,8 @@ int ri_epoch_post(ri_window_t *window, MPI_Group group, int mode)
         target             = &window->targets[ranks[i]];
         target->is_exposed = 1;
         if (!(mode & MPI_MODE_NOCHECK)) {
-            one   = ri_order_write(window, ranks[i], epoch_cell(window) + EPOCH_POSTED,
-                                   ++target->posted);
+            one   = ri_command_write(window, ranks[i], epoch_cell(window) + EPOCH_POSTED,
+                                     ++target->posted);
             error = (error == MPI_SUCCESS) ? one : error;
         }
     }
@@ -198,8 +198,8 @@ int ri_epoch_complete(ri_window_t *window)
         target = &window->targets[i];
         if (target->is_started) {
             target->is_started = 0;
-            one   = ri_order_write(window, i, epoch_cell(window) + EPOCH_COMPLETED,
-                                   ++target->completed);
+            one   = ri_command_write(window, i, epoch_cell(window) + EPOCH_COMPLETED,
+                                     ++target->completed);
             error = (error == MPI_SUCCESS) ? one : error;
         }
     }
@@ -255,34 +255,34 @@ int ri_epoch_test(ri_window_t *window, int *flag)
 
 /* The gate that keeps MPI_Win_lock_all(), of kind A, and exclusive locks of the ranks of a host
  * apart. */
-static ri_order_gate_t epoch_gate_of_host(int rank, ri_gate_kind_t kind)
+static ri_command_gate_t epoch_gate_of_host(int rank, ri_gate_kind_t kind)
 {
-    return (ri_order_gate_t){.rank = rank, .is_all = 1, .kind = kind};
+    return (ri_command_gate_t){.rank = rank, .is_all = 1, .kind = kind};
 }
 
 /* Pass the gate of the host of a rank, for an exclusive lock. A process that has locks already does
  * not wait in the row: who waits in front of it may wait for them. */
 static int epoch_enter_host(ri_window_t *window, int rank)
 {
-    const ri_order_gate_t gate = epoch_gate_of_host(rank, RI_GATE_B);
+    const ri_command_gate_t gate = epoch_gate_of_host(rank, RI_GATE_B);
 
-    return ri_order_enter(window, &gate, epoch_has_locks(window));
+    return ri_command_enter(window, &gate, epoch_has_locks(window));
 }
 
 /* The gate of a target, for a lock. */
-static ri_order_gate_t epoch_gate(ri_window_lock_t lock, int rank)
+static ri_command_gate_t epoch_gate(ri_window_lock_t lock, int rank)
 {
-    return (ri_order_gate_t){.rank     = rank,
-                             .kind     = (lock == RI_WINDOW_EXCLUSIVE) ? RI_GATE_B :
-                                                                         RI_GATE_A,
-                             .is_alone = (lock == RI_WINDOW_EXCLUSIVE)};
+    return (ri_command_gate_t){.rank     = rank,
+                               .kind     = (lock == RI_WINDOW_EXCLUSIVE) ? RI_GATE_B :
+                                                                           RI_GATE_A,
+                               .is_alone = (lock == RI_WINDOW_EXCLUSIVE)};
 }
 
 /* Take the locks of a target. */
 static int epoch_enter(ri_window_t *window, ri_window_lock_t lock, int rank)
 {
-    const ri_order_gate_t gate = epoch_gate(lock, rank);
-    int error                  = MPI_SUCCESS;
+    const ri_command_gate_t gate = epoch_gate(lock, rank);
+    int error                    = MPI_SUCCESS;
 
     ri_window_serve(window);
     if (lock == RI_WINDOW_NOCHECK) {
@@ -292,7 +292,7 @@ static int epoch_enter(ri_window_t *window, ri_window_lock_t lock, int rank)
         error = epoch_enter_host(window, rank);
     }
     if (error == MPI_SUCCESS) {
-        error = ri_order_enter(window, &gate, 0);
+        error = ri_command_enter(window, &gate, 0);
     }
     return error;
 }
@@ -327,7 +327,7 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
 {
     ri_window_target_t *target = &window->targets[rank];
     ri_window_lock_t lock      = (ri_window_lock_t)atomic_load(&target->lock);
-    ri_order_gate_t gate;
+    ri_command_gate_t gate;
     int error;
 
     ri_window_serve(window);
@@ -339,11 +339,11 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
     atomic_fetch_sub(&window->num_locks, 1);
     if (lock != RI_WINDOW_NOCHECK) {
         gate = epoch_gate(lock, rank);
-        ri_order_leave(window, &gate);
+        ri_command_leave(window, &gate);
     }
     if (lock == RI_WINDOW_EXCLUSIVE) {
         gate = epoch_gate_of_host(rank, RI_GATE_B);
-        ri_order_leave(window, &gate);
+        ri_command_leave(window, &gate);
     }
     return error;
 }
@@ -351,23 +351,23 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
 /* Give the gates of the first hosts back. */
 static void epoch_leave_hosts(ri_window_t *window, int count)
 {
-    ri_order_gate_t gate;
+    ri_command_gate_t gate;
 
     while (count > 0) {
         gate = epoch_gate_of_host(window->hosts[--count], RI_GATE_A);
-        ri_order_leave(window, &gate);
+        ri_command_leave(window, &gate);
     }
 }
 
 /* Pass the gates of all hosts, all ranks in the same order. */
 static int epoch_enter_hosts(ri_window_t *window)
 {
-    ri_order_gate_t gate;
+    ri_command_gate_t gate;
     int i, error;
 
     for (i = 0; i < window->num_hosts; ++i) {
         gate  = epoch_gate_of_host(window->hosts[i], RI_GATE_A);
-        error = ri_order_enter(window, &gate, 0);
+        error = ri_command_enter(window, &gate, 0);
         if (error != MPI_SUCCESS) {
             epoch_leave_hosts(window, i);
             return error;

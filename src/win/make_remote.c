@@ -9,7 +9,7 @@
 #include "make_remote.h"
 #include "make_told.h"
 #include "accumulate_remote.h"
-#include "order.h"
+#include "command.h"
 #include "remote.h"
 
 #include <stdlib.h>
@@ -74,10 +74,10 @@ static int make_connect(ri_window_t *window, const make_memory_t *memories)
 
 void ri_make_remote_open(ri_window_t *window, const ri_window_ops_t *ops)
 {
-    const ri_window_server_t server = {.has   = ri_window_has,
-                                       .apply = ri_accumulate_serve,
-                                       .order = ri_order_serve,
-                                       .arg   = window};
+    const ri_window_server_t server = {.has     = ri_window_has,
+                                       .apply   = ri_accumulate_serve,
+                                       .command = ri_command_serve,
+                                       .arg     = window};
 
     ri_attached_init(&window->attached);
     window->ops                        = ops;

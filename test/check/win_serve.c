@@ -7,7 +7,7 @@
  */
 #include "win/accumulate_remote.h"
 #include "win/attached.h"
-#include "win/order.h"
+#include "win/command.h"
 #include "win/pieces.h"
 #include "win/stripe.h"
 
@@ -332,16 +332,16 @@ static void make_orders(void)
     window.size  = 3;
 }
 
-static ri_window_ordered_t order_of(unsigned kind, int is_b, int is_alone,
-                                    uint64_t *state)
+static ri_window_served_t command_of(unsigned kind, int is_b, int is_alone,
+                                     uint64_t *state)
 {
-    const ri_window_order_t order = {.kind     = kind,
-                                     .rank     = 2,
-                                     .is_b     = (uint8_t)is_b,
-                                     .is_alone = (uint8_t)is_alone};
-    uint64_t none                 = 0;
+    const ri_window_command_t command = {.kind     = kind,
+                                         .rank     = 2,
+                                         .is_b     = (uint8_t)is_b,
+                                         .is_alone = (uint8_t)is_alone};
+    uint64_t none                     = 0;
 
-    return ri_order_serve(&window, &order, (state == NULL) ? &none : state);
+    return ri_command_serve(&window, &command, (state == NULL) ? &none : state);
 }
 
 static int never(void *arg)
@@ -355,15 +355,21 @@ static void check_gates(void)
     int is_ok;
 
     make_orders();
-    is_ok = (order_of(RI_WINDOW_ORDER_ENTER, 1, 1, &first) == RI_WINDOW_ORDERED_DONE) &&
-            (order_of(RI_WINDOW_ORDER_ENTER, 0, 0, &second) == RI_WINDOW_ORDERED_LATER) &&
-            (order_of(RI_WINDOW_ORDER_ENTER, 1, 1, &third) == RI_WINDOW_ORDERED_LATER) &&
-            (order_of(RI_WINDOW_ORDER_ENTER, 0, 0, &second) == RI_WINDOW_ORDERED_LATER) &&
-            (order_of(RI_WINDOW_ORDER_LEAVE, 1, 1, NULL) == RI_WINDOW_ORDERED_DONE) &&
-            (order_of(RI_WINDOW_ORDER_ENTER, 1, 1, &third) == RI_WINDOW_ORDERED_LATER) &&
-            (order_of(RI_WINDOW_ORDER_ENTER, 0, 0, &second) == RI_WINDOW_ORDERED_DONE) &&
-            (order_of(RI_WINDOW_ORDER_LEAVE, 0, 0, NULL) == RI_WINDOW_ORDERED_DONE) &&
-            (order_of(RI_WINDOW_ORDER_ENTER, 1, 1, &third) == RI_WINDOW_ORDERED_DONE);
+    is_ok = (command_of(RI_WINDOW_COMMAND_ENTER, 1, 1, &first) ==
+             RI_WINDOW_SERVED_DONE) &&
+            (command_of(RI_WINDOW_COMMAND_ENTER, 0, 0, &second) ==
+             RI_WINDOW_SERVED_LATER) &&
+            (command_of(RI_WINDOW_COMMAND_ENTER, 1, 1, &third) ==
+             RI_WINDOW_SERVED_LATER) &&
+            (command_of(RI_WINDOW_COMMAND_ENTER, 0, 0, &second) ==
+             RI_WINDOW_SERVED_LATER) &&
+            (command_of(RI_WINDOW_COMMAND_LEAVE, 1, 1, NULL) == RI_WINDOW_SERVED_DONE) &&
+            (command_of(RI_WINDOW_COMMAND_ENTER, 1, 1, &third) ==
+             RI_WINDOW_SERVED_LATER) &&
+            (command_of(RI_WINDOW_COMMAND_ENTER, 0, 0, &second) ==
+             RI_WINDOW_SERVED_DONE) &&
+            (command_of(RI_WINDOW_COMMAND_LEAVE, 0, 0, NULL) == RI_WINDOW_SERVED_DONE) &&
+            (command_of(RI_WINDOW_COMMAND_ENTER, 1, 1, &third) == RI_WINDOW_SERVED_DONE);
     /* A rank of this host stands in the same row */
     is_ok = is_ok &&
             (ri_gate_enter(&three[0].control->lock, RI_GATE_A, 0, never, NULL) != 0) &&
@@ -372,36 +378,41 @@ static void check_gates(void)
 
     make_orders();
     first = second = 0;
-    is_ok = (order_of(RI_WINDOW_ORDER_ENTER, 0, 0, &first) == RI_WINDOW_ORDERED_DONE) &&
-            (order_of(RI_WINDOW_ORDER_JOIN, 1, 0, &second) == RI_WINDOW_ORDERED_LATER) &&
-            (order_of(RI_WINDOW_ORDER_JOIN, 1, 0, &second) == RI_WINDOW_ORDERED_LATER) &&
-            (order_of(RI_WINDOW_ORDER_LEAVE, 0, 0, NULL) == RI_WINDOW_ORDERED_DONE) &&
-            (order_of(RI_WINDOW_ORDER_JOIN, 1, 0, &second) == RI_WINDOW_ORDERED_DONE) &&
-            (order_of(RI_WINDOW_ORDER_LEAVE, 1, 0, NULL) == RI_WINDOW_ORDERED_DONE) &&
+    is_ok          = (command_of(RI_WINDOW_COMMAND_ENTER, 0, 0, &first) ==
+             RI_WINDOW_SERVED_DONE) &&
+            (command_of(RI_WINDOW_COMMAND_JOIN, 1, 0, &second) ==
+             RI_WINDOW_SERVED_LATER) &&
+            (command_of(RI_WINDOW_COMMAND_JOIN, 1, 0, &second) ==
+             RI_WINDOW_SERVED_LATER) &&
+            (command_of(RI_WINDOW_COMMAND_LEAVE, 0, 0, NULL) == RI_WINDOW_SERVED_DONE) &&
+            (command_of(RI_WINDOW_COMMAND_JOIN, 1, 0, &second) ==
+             RI_WINDOW_SERVED_DONE) &&
+            (command_of(RI_WINDOW_COMMAND_LEAVE, 1, 0, NULL) == RI_WINDOW_SERVED_DONE) &&
             (atomic_load(&three[0].control->lock) >> 32 == 0);
     result(is_ok, "a gate that is joined");
 }
 
 static void check_stripes(void)
 {
-    ri_window_order_t order = {.kind = RI_WINDOW_ORDER_LOCK, .rank = 2, .stripes = 6};
-    uint64_t state          = 0;
+    ri_window_command_t command = {
+            .kind = RI_WINDOW_COMMAND_LOCK, .rank = 2, .stripes = 6};
+    uint64_t state = 0;
     int is_ok;
 
     make_orders();
     ri_stripes_lock(&window, three[0].control, 4);
-    is_ok = (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_LATER) &&
+    is_ok = (ri_command_serve(&window, &command, &state) == RI_WINDOW_SERVED_LATER) &&
             (atomic_load(&three[0].control->stripes[1].value) == 0); /* all or none */
     ri_stripes_unlock(three[0].control, 4);
     is_ok = is_ok &&
-            (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_DONE) &&
+            (ri_command_serve(&window, &command, &state) == RI_WINDOW_SERVED_DONE) &&
             (atomic_load(&three[0].control->stripes[1].value) == 3) &&
             (atomic_load(&three[0].control->stripes[2].value) == 3);
     ri_stripes_lock(&window, three[0].control, 8);
-    order.kind    = RI_WINDOW_ORDER_UNLOCK;
-    order.stripes = UINT64_MAX; /* those that others have stay */
-    is_ok         = is_ok &&
-            (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_DONE) &&
+    command.kind    = RI_WINDOW_COMMAND_UNLOCK;
+    command.stripes = UINT64_MAX; /* those that others have stay */
+    is_ok           = is_ok &&
+            (ri_command_serve(&window, &command, &state) == RI_WINDOW_SERVED_DONE) &&
             (atomic_load(&three[0].control->stripes[1].value) == 0) &&
             (atomic_load(&three[0].control->stripes[3].value) == 1);
     result(is_ok, "locks of elements for another host");
@@ -409,11 +420,11 @@ static void check_stripes(void)
 
 static int write_word(uint32_t offset, uint32_t value)
 {
-    const ri_window_order_t order = {
-            .kind = RI_WINDOW_ORDER_WORD, .rank = 2, .offset = offset, .value = value};
+    const ri_window_command_t command = {
+            .kind = RI_WINDOW_COMMAND_WORD, .rank = 2, .offset = offset, .value = value};
     uint64_t state = 0;
 
-    return ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_DONE;
+    return ri_command_serve(&window, &command, &state) == RI_WINDOW_SERVED_DONE;
 }
 
 static void check_words(void)
@@ -444,26 +455,27 @@ static void check_words(void)
 
 static void check_wrong_orders(void)
 {
-    ri_window_order_t order = {.kind = RI_WINDOW_ORDER_ENTER};
-    uint64_t state          = 0;
-    int is_ok               = 1;
+    ri_window_command_t command = {.kind = RI_WINDOW_COMMAND_ENTER};
+    uint64_t state              = 0;
+    int is_ok                   = 1;
 
     make_orders();
-    for (order.rank = 0; order.rank < 6;
-         ++order.rank) { /* ranks of this host, and none */
-        if (order.rank != 2) {
+    for (command.rank = 0; command.rank < 6;
+         ++command.rank) { /* ranks of this host, and none */
+        if (command.rank != 2) {
             is_ok = is_ok &&
-                    (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_BAD);
+                    (ri_command_serve(&window, &command, &state) == RI_WINDOW_SERVED_BAD);
         }
     }
-    order.rank = UINT32_MAX;
-    is_ok = is_ok && (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_BAD);
-    order.rank = 2;
-    for (order.kind = RI_WINDOW_ORDER_KINDS; order.kind != 0; order.kind <<= 1) {
+    command.rank = UINT32_MAX;
+    is_ok        = is_ok &&
+            (ri_command_serve(&window, &command, &state) == RI_WINDOW_SERVED_BAD);
+    command.rank = 2;
+    for (command.kind = RI_WINDOW_COMMAND_KINDS; command.kind != 0; command.kind <<= 1) {
         is_ok = is_ok &&
-                (ri_order_serve(&window, &order, &state) == RI_WINDOW_ORDERED_BAD);
+                (ri_command_serve(&window, &command, &state) == RI_WINDOW_SERVED_BAD);
     }
-    result(is_ok && (atomic_load(&three[0].control->lock) == 0), "wrong orders");
+    result(is_ok && (atomic_load(&three[0].control->lock) == 0), "wrong commands");
 }
 
 int main(int argc, char **argv)

@@ -61,19 +61,19 @@ typedef struct ri_window_address {
 } ri_window_address_t;
 
 /* What one process asks another one for that is about control memory of the latter. */
-typedef enum ri_window_order_kind {
-    RI_WINDOW_ORDER_ENTER,  /* a gate (uct/shm/gate.h): done when the origin is inside */
-    RI_WINDOW_ORDER_JOIN,   /* the same, past those who wait */
-    RI_WINDOW_ORDER_LEAVE,  /* a gate */
-    RI_WINDOW_ORDER_LOCK,   /* stripes: done when the origin has all of them */
-    RI_WINDOW_ORDER_UNLOCK, /* stripes */
-    RI_WINDOW_ORDER_WORD,   /* write a number */
-    RI_WINDOW_ORDER_KINDS
-} ri_window_order_kind_t;
+typedef enum ri_window_command_kind {
+    RI_WINDOW_COMMAND_ENTER, /* a gate (uct/shm/gate.h): done when the origin is inside */
+    RI_WINDOW_COMMAND_JOIN,  /* the same, past those who wait */
+    RI_WINDOW_COMMAND_LEAVE, /* a gate */
+    RI_WINDOW_COMMAND_LOCK,  /* stripes: done when the origin has all of them */
+    RI_WINDOW_COMMAND_UNLOCK, /* stripes */
+    RI_WINDOW_COMMAND_WORD,   /* write a number */
+    RI_WINDOW_COMMAND_KINDS
+} ri_window_command_kind_t;
 
-/* An order, as it goes to the other process. */
-typedef struct ri_window_order {
-    uint32_t kind;    /* ri_window_order_kind_t */
+/* A command, as it goes to the other process. */
+typedef struct ri_window_command {
+    uint32_t kind;    /* ri_window_command_kind_t */
     uint32_t rank;    /* of the origin, in the window */
     uint64_t stripes; /* a bit for each */
     uint32_t offset;  /* of a word, in the control memory */
@@ -82,14 +82,14 @@ typedef struct ri_window_order {
     uint8_t is_b;     /* as a user of the kind B */
     uint8_t is_alone; /* nobody else may be inside */
     uint8_t reserved[5];
-} ri_window_order_t;
+} ri_window_command_t;
 
-/* What has become of an order. */
-typedef enum ri_window_ordered {
-    RI_WINDOW_ORDERED_BAD, /* it is none that can be carried out */
-    RI_WINDOW_ORDERED_DONE,
-    RI_WINDOW_ORDERED_LATER /* it is to be looked at again */
-} ri_window_ordered_t;
+/* What has become of a command. */
+typedef enum ri_window_served {
+    RI_WINDOW_SERVED_BAD, /* it is none that can be carried out */
+    RI_WINDOW_SERVED_DONE,
+    RI_WINDOW_SERVED_LATER /* it is to be looked at again */
+} ri_window_served_t;
 
 /* What apply() of a server returns if the operation is to be tried again later: whoever keeps it
  * from what it needs does so for a short time. Any other negative value: it is not done. */
@@ -107,11 +107,11 @@ typedef struct ri_window_server {
      * @return As ri_mailbox_func_t, or RI_WINDOW_OPS_BUSY. */
     int (*apply)(void *arg, const ri_mailbox_head_t *head, uint8_t *data);
 
-    /** An order: wire input. @a state is 0 when the order is first looked at, and is the
+    /** A command: wire input. @a state is 0 when the command is first looked at, and is the
      * function's.
      * @return What has become of it. */
-    ri_window_ordered_t (*order)(void *arg, const ri_window_order_t *order,
-                                 uint64_t *state);
+    ri_window_served_t (*command)(void *arg, const ri_window_command_t *command,
+                                  uint64_t *state);
     void *arg; /* the first parameter of the functions */
 } ri_window_server_t;
 
@@ -190,14 +190,14 @@ typedef struct ri_window_net_ops {
      *  @return A reach, for its disconnect(); NULL: there is no memory, or it is no such thing. */
     void *(*connect)(const void *told, size_t length, uint64_t *base_p);
 
-    /** Send an order that is not answered. It gets there also if this process makes no progress.
+    /** Send a command that is not answered. It gets there also if this process makes no progress.
      * @return POSTED, or why it cannot be sent: FAILED, GONE. */
-    ri_window_fate_t (*say)(void *reach, const ri_window_order_t *order);
+    ri_window_fate_t (*say)(void *reach, const ri_window_command_t *command);
 
-    /** Have an order carried out. @a wait is called with @a arg until it is; anything but 0 ends
+    /** Have a command carried out. @a wait is called with @a arg until it is; anything but 0 ends
      * the wait, with GONE. @return DONE, or why not; without such a function POSTED. */
-    ri_window_fate_t (*order)(void *reach, const ri_window_order_t *order,
-                              int (*wait)(void *arg), void *arg);
+    ri_window_fate_t (*command)(void *reach, const ri_window_command_t *command,
+                                int (*wait)(void *arg), void *arg);
 
     /** Wait until this process may change what it puts, and has what it gets. @return As
      * settle(). */

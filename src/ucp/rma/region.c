@@ -62,14 +62,14 @@ int ri_region_apply(const ri_mailbox_head_t *head, uint8_t *data)
                    -1;
 }
 
-ri_window_ordered_t ri_region_order(uint64_t number, const ri_window_order_t *order,
-                                    uint64_t *state)
+ri_window_served_t ri_region_command(uint64_t number, const ri_window_command_t *command,
+                                     uint64_t *state)
 {
     const ri_region_t *region = region_of_number(number);
 
-    return ((region != NULL) && (region->server.order != NULL)) ?
-                   region->server.order(region->server.arg, order, state) :
-                   RI_WINDOW_ORDERED_BAD;
+    return ((region != NULL) && (region->server.command != NULL)) ?
+                   region->server.command(region->server.arg, command, state) :
+                   RI_WINDOW_SERVED_BAD;
 }
 
 /* A child by fork() has the lock as it is then, and not the thread that would unlock it. */

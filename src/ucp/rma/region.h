@@ -60,8 +60,8 @@ void ri_region_close(uint64_t number);
  * also if the region is not of a window. */
 int ri_region_apply(const ri_mailbox_head_t *head, uint8_t *data);
 
-/** An order for a window: wire input. The regions are locked. @return As order() of a server. */
-ri_window_ordered_t ri_region_order(uint64_t number, const ri_window_order_t *order,
-                                    uint64_t *state);
+/** A command for a window: wire input. The regions are locked. @return As command() of a server. */
+ri_window_served_t ri_region_command(uint64_t number, const ri_window_command_t *command,
+                                     uint64_t *state);
 
 #endif

@@ -33,7 +33,7 @@ typedef struct ask {
     size_t length;            /* of the result */
     int is_waited;            /* by a thread, which frees it */
     int is_undone;            /* the wait was given up */
-    ri_window_order_t undo;   /* what is done then (ri_window_net_undo()) */
+    ri_window_command_t undo; /* what is done then (ri_window_net_undo()) */
     _Atomic(unsigned) *count; /* in which it is counted */
     _Atomic(int) answer; /* of one that is waited for: ASK_OPEN, or how it has ended */
 } ask_t;
@@ -166,15 +166,15 @@ ri_window_fate_t ri_window_net_post(ri_window_net_reach_t *reach,
 }
 
 /* What is to be done if the wait is given up, and what was asked for is done after all. */
-static ri_window_order_t ask_undo(const ri_window_net_head_t *head, const void *data)
+static ri_window_command_t ask_undo(const ri_window_net_head_t *head, const void *data)
 {
-    ri_window_order_t order = {.kind = RI_WINDOW_ORDER_KINDS};
+    ri_window_command_t command = {.kind = RI_WINDOW_COMMAND_KINDS};
 
-    if (head->kind == RI_WINDOW_NET_ORDER) {
-        memcpy(&order, data, sizeof(order));
-        order = ri_window_net_undo(&order);
+    if (head->kind == RI_WINDOW_NET_COMMAND) {
+        memcpy(&command, data, sizeof(command));
+        command = ri_window_net_undo(&command);
     }
-    return order;
+    return command;
 }
 
 /* Under the lock: what was asked for is not waited for any more. */
@@ -231,7 +231,7 @@ static void ask_send_undo(const ask_t *asked)
                                        .head.region = asked->reach->told.region};
     ucp_ep_h ep                     = ri_window_net_open(asked->reach);
 
-    if ((asked->undo.kind != RI_WINDOW_ORDER_KINDS) && (ep != NULL)) {
+    if ((asked->undo.kind != RI_WINDOW_COMMAND_KINDS) && (ep != NULL)) {
         ri_window_net_send(ep, &said, &asked->undo, sizeof(asked->undo));
     }
 }

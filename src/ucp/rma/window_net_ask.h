@@ -75,7 +75,7 @@ ri_window_fate_t ri_window_net_post(ri_window_net_reach_t *reach,
                                     size_t length, void *result,
                                     _Atomic(unsigned) *count);
 
-/** Ask and wait for the answer, with a result of at most @a length bytes. An order to take
+/** Ask and wait for the answer, with a result of at most @a length bytes. A command to take
  * something that is given up is undone when it is carried out. @return How it has ended. */
 ri_window_fate_t ri_window_net_request(ri_window_net_reach_t *reach,
                                        ri_window_net_head_t *head, const void *data,

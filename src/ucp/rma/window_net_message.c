@@ -49,20 +49,20 @@ ucs_status_t ri_window_net_send(ucp_ep_h ep, const ri_window_net_head_t *head,
     return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_OK;
 }
 
-ri_window_order_t ri_window_net_undo(const ri_window_order_t *order)
+ri_window_command_t ri_window_net_undo(const ri_window_command_t *command)
 {
-    ri_window_order_t undo = *order;
+    ri_window_command_t undo = *command;
 
-    switch (order->kind) {
-    case RI_WINDOW_ORDER_ENTER:
-    case RI_WINDOW_ORDER_JOIN:
-        undo.kind = RI_WINDOW_ORDER_LEAVE;
+    switch (command->kind) {
+    case RI_WINDOW_COMMAND_ENTER:
+    case RI_WINDOW_COMMAND_JOIN:
+        undo.kind = RI_WINDOW_COMMAND_LEAVE;
         break;
-    case RI_WINDOW_ORDER_LOCK:
-        undo.kind = RI_WINDOW_ORDER_UNLOCK;
+    case RI_WINDOW_COMMAND_LOCK:
+        undo.kind = RI_WINDOW_COMMAND_UNLOCK;
         break;
     default:
-        undo.kind = RI_WINDOW_ORDER_KINDS;
+        undo.kind = RI_WINDOW_COMMAND_KINDS;
     }
     return undo;
 }

@@ -16,11 +16,11 @@
 #include <assert.h>
 
 typedef enum ri_window_net_kind {
-    RI_WINDOW_NET_ASK,    /* an operation, with its data: for apply() of the server */
-    RI_WINDOW_NET_ORDER,  /* an order, as data: for order() of the server */
-    RI_WINDOW_NET_SAY,    /* the same, and not answered */
-    RI_WINDOW_NET_ANSWER, /* with the result of an operation as data */
-    RI_WINDOW_NET_NOTHING /* only to see whether it gets there */
+    RI_WINDOW_NET_ASK,     /* an operation, with its data: for apply() of the server */
+    RI_WINDOW_NET_COMMAND, /* a command, as data: for command() of the server */
+    RI_WINDOW_NET_SAY,     /* the same, and not answered */
+    RI_WINDOW_NET_ANSWER,  /* with the result of an operation as data */
+    RI_WINDOW_NET_NOTHING  /* only to see whether it gets there */
 } ri_window_net_kind_t;
 
 /* The header of the message. */
@@ -30,7 +30,7 @@ typedef struct ri_window_net_head {
     int32_t result; /* of an answer: bytes of the result, or below 0: it was not done */
     uint32_t reserved;
     uint64_t uid; /* of the worker that it comes from, which the answer goes to */
-    ri_mailbox_head_t head; /* of an operation; of an order only its region */
+    ri_mailbox_head_t head; /* of an operation; of a command only its region */
 } ri_window_net_head_t;
 
 static_assert(sizeof(ri_window_net_head_t) == 48, "wire format");
@@ -39,9 +39,9 @@ static_assert(sizeof(ri_window_net_head_t) == 48, "wire format");
  * piece. */
 #define RI_WINDOW_NET_DATA ((size_t)32768)
 
-/** @return The order that gives back what an order takes; its kind is RI_WINDOW_ORDER_KINDS if that
- * takes nothing. */
-ri_window_order_t ri_window_net_undo(const ri_window_order_t *order);
+/** @return The command that gives back what a command takes; its kind is RI_WINDOW_COMMAND_KINDS if
+ * that takes nothing. */
+ri_window_command_t ri_window_net_undo(const ri_window_command_t *command);
 
 /** Send a message. Header, but for the uid, and data are copied. The lock of the worker is held.
  * @return What UCX says. */

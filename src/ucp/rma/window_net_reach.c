@@ -175,18 +175,18 @@ static ri_window_fate_t net_ask(void *arg, const ri_mailbox_head_t *head,
                                                     result, head->length, &patience);
 }
 
-static ri_window_fate_t net_order(void *arg, const ri_window_order_t *order,
-                                  int (*wait)(void *arg), void *wait_arg)
+static ri_window_fate_t net_command(void *arg, const ri_window_command_t *command,
+                                    int (*wait)(void *arg), void *wait_arg)
 {
     ri_window_net_reach_t *reach      = arg;
     ri_window_net_patience_t patience = {wait, wait_arg};
-    ri_window_net_head_t asked        = {.kind        = RI_WINDOW_NET_ORDER,
+    ri_window_net_head_t asked        = {.kind        = RI_WINDOW_NET_COMMAND,
                                          .head.region = reach->told.region};
 
-    return (wait == NULL) ? ri_window_net_post(reach, &asked, order, sizeof(*order), NULL,
-                                               &reach->num_asked) :
-                            ri_window_net_request(reach, &asked, order, sizeof(*order),
-                                                  NULL, 0, &patience);
+    return (wait == NULL) ? ri_window_net_post(reach, &asked, command, sizeof(*command),
+                                               NULL, &reach->num_asked) :
+                            ri_window_net_request(reach, &asked, command,
+                                                  sizeof(*command), NULL, 0, &patience);
 }
 
 static void net_flushed(void *request, ucs_status_t status, void *user_data)
@@ -267,7 +267,7 @@ static ri_window_fate_t net_settle_here(void *arg)
 
 /* The first message of a connection that is being made would wait for progress of this process,
  * which may compute from now on. */
-static ri_window_fate_t net_say(void *arg, const ri_window_order_t *order)
+static ri_window_fate_t net_say(void *arg, const ri_window_command_t *command)
 {
     ri_window_net_reach_t *reach    = arg;
     const ri_window_net_head_t said = {.kind        = RI_WINDOW_NET_SAY,
@@ -279,7 +279,7 @@ static ri_window_fate_t net_say(void *arg, const ri_window_order_t *order)
     ri_window_net_lock();
     ep      = ri_window_net_open(reach);
     is_sent = (ep != NULL) &&
-              (ri_window_net_send(ep, &said, order, sizeof(*order)) == UCS_OK);
+              (ri_window_net_send(ep, &said, command, sizeof(*command)) == UCS_OK);
     if (is_sent && !is_wired) {
         net_flush(reach, ep);
     }
@@ -521,7 +521,7 @@ const ri_window_net_ops_t ri_window_net_ops = {.reach       = {.most       = RI_
                                                .hide        = net_hide,
                                                .connect     = net_connect,
                                                .say         = net_say,
-                                               .order       = net_order,
+                                               .command     = net_command,
                                                .settle_here = net_settle_here,
                                                .settle_begin = net_settle_begin,
                                                .settle_moves = net_settle_moves,

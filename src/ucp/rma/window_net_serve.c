@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Operations are done in the order in which they have come, as MPI wants it of accumulates: behind
- * one that has to wait, all wait. Orders do not wait behind operations, nor behind each other: one
- * that gives locks back may be what an operation waits for, and gates know by themselves who is
+ * one that has to wait, all wait. Commands do not wait behind operations, nor behind each other:
+ * one that gives locks back may be what an operation waits for, and gates know by themselves who is
  * next.
  */
 #include "window_net_serve.h"
@@ -22,14 +22,14 @@ typedef struct net_waiting {
     ucs_list_link_t list;
     ri_window_net_peer_t *peer; /* who has asked */
     ri_window_net_head_t head;
-    ri_window_order_t order;
-    uint64_t state; /* of the order */
+    ri_window_command_t command;
+    uint64_t state; /* of the command */
     size_t done;    /* bytes of the operation */
     _Alignas(16) uint8_t data[];
 } net_waiting_t;
 
 static UCS_LIST_HEAD(net_operations);
-static UCS_LIST_HEAD(net_orders);
+static UCS_LIST_HEAD(net_commands);
 
 static void net_answer(ri_window_net_peer_t *peer, const ri_window_net_head_t *head,
                        int result, const void *data)
@@ -106,15 +106,15 @@ static int net_apply(const ri_mailbox_head_t *head, uint8_t *data, size_t *done_
     return (result > 0) ? head->length : result;
 }
 
-static ri_window_ordered_t net_order(uint64_t region, const ri_window_order_t *order,
-                                     uint64_t *state)
+static ri_window_served_t net_command(uint64_t region, const ri_window_command_t *command,
+                                      uint64_t *state)
 {
-    ri_window_ordered_t ordered;
+    ri_window_served_t served;
 
     ri_region_lock();
-    ordered = ri_region_order(region, order, state);
+    served = ri_region_command(region, command, state);
     ri_region_unlock();
-    return ordered;
+    return served;
 }
 
 /* Keep something for later. Without memory it is not done. */
@@ -212,41 +212,42 @@ static void net_asked_operation(ri_window_net_peer_t *peer,
     }
 }
 
-/* Look at an order again. Who has ended does not give back what it takes now. @return Whether that
+/* Look at a command again. Who has ended does not give back what it takes now. @return Whether that
  * is over. */
 static int net_look(net_waiting_t *waiting)
 {
-    uint64_t region             = waiting->head.head.region;
-    ri_window_ordered_t ordered = net_order(region, &waiting->order, &waiting->state);
-    ri_window_order_t undo      = ri_window_net_undo(&waiting->order);
-    uint64_t state              = 0;
+    uint64_t region           = waiting->head.head.region;
+    ri_window_served_t served = net_command(region, &waiting->command, &waiting->state);
+    ri_window_command_t undo  = ri_window_net_undo(&waiting->command);
+    uint64_t state            = 0;
 
-    if (ordered == RI_WINDOW_ORDERED_LATER) {
+    if (served == RI_WINDOW_SERVED_LATER) {
         return 0;
     }
-    if ((ordered == RI_WINDOW_ORDERED_DONE) && (undo.kind != RI_WINDOW_ORDER_KINDS) &&
+    if ((served == RI_WINDOW_SERVED_DONE) && (undo.kind != RI_WINDOW_COMMAND_KINDS) &&
         atomic_load(&waiting->peer->is_gone)) {
-        net_order(region, &undo, &state);
+        net_command(region, &undo, &state);
     }
-    net_answer(waiting->peer, &waiting->head,
-               (ordered == RI_WINDOW_ORDERED_DONE) ? 0 : -1, NULL);
+    net_answer(waiting->peer, &waiting->head, (served == RI_WINDOW_SERVED_DONE) ? 0 : -1,
+               NULL);
     return 1;
 }
 
-static void net_asked_order(ri_window_net_peer_t *peer, const ri_window_net_head_t *head,
-                            const void *data, size_t length)
+static void net_asked_command(ri_window_net_peer_t *peer,
+                              const ri_window_net_head_t *head, const void *data,
+                              size_t length)
 {
     net_waiting_t *waiting;
 
-    if (length != sizeof(waiting->order)) {
+    if (length != sizeof(waiting->command)) {
         net_answer(peer, head, -1, NULL);
         return;
     }
-    waiting = net_keep(&net_orders, peer, head, 0);
+    waiting = net_keep(&net_commands, peer, head, 0);
     if (waiting == NULL) {
         return;
     }
-    memcpy(&waiting->order, data, length);
+    memcpy(&waiting->command, data, length);
     waiting->state = 0;
     if (net_look(waiting)) {
         net_drop_one(waiting);
@@ -260,8 +261,9 @@ void ri_window_net_asked(ri_window_net_peer_t *peer, const ri_window_net_head_t 
         net_asked_copy(peer, head, data, length);
     } else if (head->kind == RI_WINDOW_NET_ASK) {
         net_asked_operation(peer, head, data, length);
-    } else if ((head->kind == RI_WINDOW_NET_ORDER) || (head->kind == RI_WINDOW_NET_SAY)) {
-        net_asked_order(peer, head, data, length);
+    } else if ((head->kind == RI_WINDOW_NET_COMMAND) ||
+               (head->kind == RI_WINDOW_NET_SAY)) {
+        net_asked_command(peer, head, data, length);
     }
 }
 
@@ -271,7 +273,7 @@ unsigned ri_window_net_serve(void)
     unsigned count = 0;
     int result;
 
-    ucs_list_for_each_safe(waiting, next, &net_orders, list) {
+    ucs_list_for_each_safe(waiting, next, &net_commands, list) {
         if (net_look(waiting)) {
             net_drop_one(waiting);
             ++count;
@@ -291,7 +293,7 @@ unsigned ri_window_net_serve(void)
 
 void ri_window_net_drop(void)
 {
-    ucs_list_link_t *const lists[] = {&net_operations, &net_orders};
+    ucs_list_link_t *const lists[] = {&net_operations, &net_commands};
     net_waiting_t *waiting, *next;
     size_t i;
 

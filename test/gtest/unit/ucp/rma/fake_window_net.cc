@@ -193,12 +193,12 @@ window_net_test::window_net_test() : m_memory(SIZE)
 {
     ri_window_server_t server = {};
 
-    m_ops        = ri_window_memory(RI_WINDOW_OPS_VERSION)->net;
-    server.has   = has;
-    server.apply = apply;
-    server.order = order;
-    server.arg   = this;
-    m_region     = ri_region_open(&server);
+    m_ops          = ri_window_memory(RI_WINDOW_OPS_VERSION)->net;
+    server.has     = has;
+    server.apply   = apply;
+    server.command = command;
+    server.arg     = this;
+    m_region       = ri_region_open(&server);
 }
 
 window_net_test::~window_net_test()
@@ -265,22 +265,22 @@ int window_net_test::apply(void *arg, const ri_mailbox_head_t *head, uint8_t *da
     return head->length;
 }
 
-ri_window_ordered_t window_net_test::order(void *arg, const ri_window_order_t *order,
-                                           uint64_t *state)
+ri_window_served_t window_net_test::command(void *arg, const ri_window_command_t *command,
+                                            uint64_t *state)
 {
     auto test = static_cast<window_net_test *>(arg);
 
-    if (order->kind == RI_WINDOW_ORDER_KINDS) {
-        return RI_WINDOW_ORDERED_BAD;
+    if (command->kind == RI_WINDOW_COMMAND_KINDS) {
+        return RI_WINDOW_SERVED_BAD;
     }
-    EXPECT_EQ(*state, (order->kind == RI_WINDOW_ORDER_ENTER) ? *state : 0u);
+    EXPECT_EQ(*state, (command->kind == RI_WINDOW_COMMAND_ENTER) ? *state : 0u);
     ++*state;
-    if ((order->kind == RI_WINDOW_ORDER_ENTER) && (test->m_later > 0)) {
+    if ((command->kind == RI_WINDOW_COMMAND_ENTER) && (test->m_later > 0)) {
         --test->m_later;
-        return RI_WINDOW_ORDERED_LATER;
+        return RI_WINDOW_SERVED_LATER;
     }
-    test->m_orders.push_back(*order);
-    return RI_WINDOW_ORDERED_DONE;
+    test->m_commands.push_back(*command);
+    return RI_WINDOW_SERVED_DONE;
 }
 
 ri_mailbox_head_t window_net_test::add(size_t offset, size_t length) const

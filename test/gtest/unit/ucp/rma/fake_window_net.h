@@ -71,8 +71,8 @@ protected:
 
     static int has(void *arg, uint64_t address, size_t length);
     static int apply(void *arg, const ri_mailbox_head_t *head, uint8_t *data);
-    static ri_window_ordered_t order(void *arg, const ri_window_order_t *order,
-                                     uint64_t *state);
+    static ri_window_served_t command(void *arg, const ri_window_command_t *command,
+                                      uint64_t *state);
 
     /* An operation that adds its bytes to those of the memory, and returns what they were. */
     ri_mailbox_head_t add(size_t offset, size_t length) const;
@@ -85,7 +85,7 @@ protected:
     void *m_reach     = nullptr;
     int m_busy = 0, m_later = 0; /* so often */
     std::vector<uint64_t> m_applied;
-    std::vector<ri_window_order_t> m_orders;
+    std::vector<ri_window_command_t> m_commands;
     std::vector<uint8_t> m_told;
 };
 

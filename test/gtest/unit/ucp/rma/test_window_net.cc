@@ -28,13 +28,13 @@ protected:
 
     ri_window_fate_t settle() { return m_ops->reach.settle(m_reach); }
 
-    const ri_window_order_t *order_of(ri_window_order_kind_t kind)
+    const ri_window_command_t *command_of(ri_window_command_kind_t kind)
     {
-        m_order.kind = kind;
-        return &m_order;
+        m_command.kind = kind;
+        return &m_command;
     }
 
-    ri_window_order_t m_order = {};
+    ri_window_command_t m_command = {};
 
     void make_gone()
     {
@@ -169,51 +169,51 @@ int count_down(void *arg)
     return --*static_cast<int *>(arg) <= 0;
 }
 
-TEST_F(test_window_net, orders)
+TEST_F(test_window_net, commands)
 {
-    ri_window_order_t order = {};
-    int calls               = 100;
+    ri_window_command_t command = {};
+    int calls                   = 100;
 
     ASSERT_NE(nullptr, connect());
-    order.kind = RI_WINDOW_ORDER_ENTER;
-    m_later    = 5;
-    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->order(m_reach, &order, count_down, &calls));
+    command.kind = RI_WINDOW_COMMAND_ENTER;
+    m_later      = 5;
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->command(m_reach, &command, count_down, &calls));
     EXPECT_EQ(0, m_later);
-    EXPECT_EQ(1u, m_orders.size());
+    EXPECT_EQ(1u, m_commands.size());
 
-    /* Not behind an operation that waits, nor behind an order that does */
+    /* Not behind an operation that waits, nor behind a command that does */
     uint8_t data[8] = {};
     m_later         = 1 << 20;
     m_busy          = 1 << 20;
     EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
-    EXPECT_EQ(RI_WINDOW_OPS_POSTED, m_ops->order(m_reach, &order, nullptr, nullptr));
-    order.kind = RI_WINDOW_ORDER_UNLOCK;
-    calls      = 100;
-    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->order(m_reach, &order, count_down, &calls));
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, m_ops->command(m_reach, &command, nullptr, nullptr));
+    command.kind = RI_WINDOW_COMMAND_UNLOCK;
+    calls        = 100;
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->command(m_reach, &command, count_down, &calls));
     m_later = m_busy = 0;
     EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
 
-    order.kind = RI_WINDOW_ORDER_KINDS;
-    calls      = 100;
-    EXPECT_EQ(RI_WINDOW_OPS_BAD, m_ops->order(m_reach, &order, count_down, &calls));
+    command.kind = RI_WINDOW_COMMAND_KINDS;
+    calls        = 100;
+    EXPECT_EQ(RI_WINDOW_OPS_BAD, m_ops->command(m_reach, &command, count_down, &calls));
 }
 
 /* A wait that was given up, and whose answer comes later. */
 TEST_F(test_window_net, given_up)
 {
-    ri_window_order_t order = {};
-    int calls               = 3;
+    ri_window_command_t command = {};
+    int calls                   = 3;
 
     ASSERT_NE(nullptr, connect());
-    order.kind = RI_WINDOW_ORDER_ENTER;
-    m_later    = 10;
-    EXPECT_EQ(RI_WINDOW_OPS_GONE, m_ops->order(m_reach, &order, count_down, &calls));
+    command.kind = RI_WINDOW_COMMAND_ENTER;
+    m_later      = 10;
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, m_ops->command(m_reach, &command, count_down, &calls));
     for (int i = 0; i < 30; ++i) {
         ri_window_net_progress();
     }
-    ASSERT_EQ(2u, m_orders.size()); /* and is given back */
-    EXPECT_EQ(RI_WINDOW_ORDER_ENTER, (int)m_orders[0].kind);
-    EXPECT_EQ(RI_WINDOW_ORDER_LEAVE, (int)m_orders[1].kind);
+    ASSERT_EQ(2u, m_commands.size()); /* and is given back */
+    EXPECT_EQ(RI_WINDOW_COMMAND_ENTER, (int)m_commands[0].kind);
+    EXPECT_EQ(RI_WINDOW_COMMAND_LEAVE, (int)m_commands[1].kind);
     EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
 }
 
@@ -238,43 +238,45 @@ TEST_F(test_window_net, copies_overtake)
 /* Who has ended gets nothing any more, and what it was waiting for is given back. */
 TEST_F(test_window_net, gone_in_a_row)
 {
-    EXPECT_EQ(RI_WINDOW_ORDER_UNLOCK,
-              (int)ri_window_net_undo(order_of(RI_WINDOW_ORDER_LOCK)).kind);
-    EXPECT_EQ(RI_WINDOW_ORDER_LEAVE,
-              (int)ri_window_net_undo(order_of(RI_WINDOW_ORDER_JOIN)).kind);
+    EXPECT_EQ(RI_WINDOW_COMMAND_UNLOCK,
+              (int)ri_window_net_undo(command_of(RI_WINDOW_COMMAND_LOCK)).kind);
+    EXPECT_EQ(RI_WINDOW_COMMAND_LEAVE,
+              (int)ri_window_net_undo(command_of(RI_WINDOW_COMMAND_JOIN)).kind);
     for (auto kind :
-         {RI_WINDOW_ORDER_LEAVE, RI_WINDOW_ORDER_UNLOCK, RI_WINDOW_ORDER_WORD}) {
-        EXPECT_EQ(RI_WINDOW_ORDER_KINDS, (int)ri_window_net_undo(order_of(kind)).kind);
+         {RI_WINDOW_COMMAND_LEAVE, RI_WINDOW_COMMAND_UNLOCK, RI_WINDOW_COMMAND_WORD}) {
+        EXPECT_EQ(RI_WINDOW_COMMAND_KINDS,
+                  (int)ri_window_net_undo(command_of(kind)).kind);
     }
     ASSERT_NE(nullptr, connect());
     m_later = 3;
     EXPECT_EQ(RI_WINDOW_OPS_POSTED,
-              m_ops->order(m_reach, order_of(RI_WINDOW_ORDER_ENTER), nullptr, nullptr));
+              m_ops->command(m_reach, command_of(RI_WINDOW_COMMAND_ENTER), nullptr,
+                             nullptr));
     ri_window_net_progress();
     make_gone();
     for (int i = 0; i < 10; ++i) {
         ri_window_net_progress();
     }
-    ASSERT_EQ(2u, m_orders.size());
-    EXPECT_EQ(RI_WINDOW_ORDER_ENTER, (int)m_orders[0].kind);
-    EXPECT_EQ(RI_WINDOW_ORDER_LEAVE, (int)m_orders[1].kind);
+    ASSERT_EQ(2u, m_commands.size());
+    EXPECT_EQ(RI_WINDOW_COMMAND_ENTER, (int)m_commands[0].kind);
+    EXPECT_EQ(RI_WINDOW_COMMAND_LEAVE, (int)m_commands[1].kind);
 }
 
-/* An order that is not answered. The first one sees to it that the connection is there. */
+/* A command that is not answered. The first one sees to it that the connection is there. */
 TEST_F(test_window_net, say)
 {
-    ri_window_order_t order = {};
+    ri_window_command_t command = {};
 
     ASSERT_NE(nullptr, connect());
-    order.kind  = RI_WINDOW_ORDER_WORD;
-    order.value = 5;
-    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->say(m_reach, &order));
+    command.kind  = RI_WINDOW_COMMAND_WORD;
+    command.value = 5;
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->say(m_reach, &command));
     m_ucx.finishes = false;
-    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->say(m_reach, &order));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->say(m_reach, &command));
     for (int i = 0; i < 10; ++i) {
         ri_window_net_progress();
     }
-    EXPECT_EQ(2u, m_orders.size());
+    EXPECT_EQ(2u, m_commands.size());
     EXPECT_TRUE(m_ucx.sent.empty());
     m_ucx.finishes = true;
 }
@@ -324,9 +326,9 @@ TEST_F(test_window_net, ucx_fails)
 
 TEST_F(test_window_net, gone)
 {
-    ri_window_order_t order = {};
-    uint8_t data[8]         = {}, result[8];
-    int calls               = 100;
+    ri_window_command_t command = {};
+    uint8_t data[8]             = {}, result[8];
+    int calls                   = 100;
 
     ASSERT_NE(nullptr, connect());
     EXPECT_FALSE(m_ops->is_gone(m_reach, 1));
@@ -338,8 +340,8 @@ TEST_F(test_window_net, gone)
     EXPECT_EQ(RI_WINDOW_OPS_GONE, put(0, data, 8));
     EXPECT_EQ(RI_WINDOW_OPS_GONE, get(0, data, 8));
     EXPECT_EQ(RI_WINDOW_OPS_GONE, ask(add(0, 8), data, result));
-    EXPECT_EQ(RI_WINDOW_OPS_GONE, m_ops->order(m_reach, &order, count_down, &calls));
-    EXPECT_EQ(RI_WINDOW_OPS_GONE, m_ops->say(m_reach, &order));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, m_ops->command(m_reach, &command, count_down, &calls));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, m_ops->say(m_reach, &command));
     EXPECT_EQ(RI_WINDOW_OPS_GONE, m_ops->settle_here(m_reach));
 }
 
@@ -468,7 +470,7 @@ TEST_F(test_window_net, random_requests)
     for (int i = 0; i < 20000; ++i) {
         net_message message = message_of(
                 (ri_window_net_kind_t)random.below(5), (uint32_t)random.below(4),
-                random.below(3) ? sizeof(ri_window_order_t) : random.below(9000));
+                random.below(3) ? sizeof(ri_window_command_t) : random.below(9000));
         ri_window_net_head_t head;
 
         memcpy(&head, message.header.data(), sizeof(head));
