@@ -114,7 +114,7 @@ int perf_compare_lacks(const perf_compare_t *compare, const perf_compare_line_t 
            !has_enough(compare, line->kept[PERF_STATE_FAR]);
 }
 
-void perf_compare_settle(perf_compare_t *compare)
+void perf_compare_conclude(perf_compare_t *compare)
 {
     perf_compare_line_t *line;
     int i, side;

@@ -111,7 +111,7 @@ int perf_compare_lacks(const perf_compare_t *compare, const perf_compare_line_t 
 
 /** To be called once all samples are there: where none has a probe, those that were dropped for its
  * lack count in the state PERF_STATE_UNKNOWN. */
-void perf_compare_settle(perf_compare_t *compare);
+void perf_compare_conclude(perf_compare_t *compare);
 
 /** Summarise a line in one state.
  *

@@ -520,7 +520,7 @@ void perf_compare_run(perf_options_t *options, perf_compare_t *compare)
     }
     perf_show(NULL);
     compare->interrupted = is_interrupted;
-    perf_compare_settle(compare);
+    perf_compare_conclude(compare);
     close(run->out);
     close(run->err);
     free(run);

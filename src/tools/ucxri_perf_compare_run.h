@@ -15,7 +15,7 @@
  * program if a run failed, or if the library was not active in its own.
  *
  * @param options  the cores are set if they are not given
- * @param compare  all zero; gets the samples, and is settled
+ * @param compare  all zero; gets the samples, and is concluded
  */
 void perf_compare_run(perf_options_t *options, perf_compare_t *compare);
 

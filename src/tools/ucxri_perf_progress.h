@@ -28,7 +28,7 @@
  * Units of computation between a barrier and what is timed: the barrier's own messages may still
  * keep threads busy, as those of a software HCA, that would take the core from the iteration.
  */
-#define PERF_PROGRESS_SETTLE 5
+#define PERF_PROGRESS_LEAD 5
 
 /* What the benchmark is made of; all get arg */
 typedef struct {
@@ -57,7 +57,7 @@ static inline double perf_progress_iterate(const perf_progress_ops_t *ops,
     double start;
 
     ops->barrier(ops->arg);
-    ops->compute(ops->arg, PERF_PROGRESS_SETTLE);
+    ops->compute(ops->arg, PERF_PROGRESS_LEAD);
     start = ops->now(ops->arg);
     ops->compute(ops->arg, comps[0]);
     if (message) {

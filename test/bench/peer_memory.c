@@ -259,8 +259,8 @@ static void exchange(side_t *side, common_t *common, int number, size_t size)
 
 static void run_hub(common_t *common, int peers, size_t size)
 {
-    const int settled = (peers + 3) / 4;
-    memory_t first    = {0, 0};
+    const int steady = (peers + 3) / 4;
+    memory_t first   = {0, 0};
     ucp_address_t *address;
     memory_t last;
     side_t side;
@@ -276,15 +276,15 @@ static void run_hub(common_t *common, int peers, size_t size)
     ucp_worker_release_address(side.worker, address);
     for (number = 1; number <= peers; ++number) {
         exchange(&side, common, number, size);
-        if (number == settled) {
+        if (number == steady) {
             first = memory_now();
         }
     }
     last = memory_now();
-    bench_print("peer_memory_heap", peers, (last.heap - first.heap) / (peers - settled),
+    bench_print("peer_memory_heap", peers, (last.heap - first.heap) / (peers - steady),
                 "bytes", 0);
     bench_print("peer_memory_resident", peers,
-                (last.resident - first.resident) / (peers - settled), "bytes", 0);
+                (last.resident - first.resident) / (peers - steady), "bytes", 0);
     atomic_store(&common->turn, peers + 1);
     while (waitpid(-1, NULL, WNOHANG) >= 0) { /* until no child is left */
         ucp_worker_progress(side.worker);

@@ -83,7 +83,7 @@ bool model_t::may_go_on(const state_t &state) const
     case DEED_WITHDRAW:
         grant = link.grant[state.recv[doing.at].word - 1].state;
         return dead || ((grant != GRANT_USED) && (grant != GRANT_SHARING)) ||
-               ((doing.deed == DEED_WITHDRAW) && is(MUT_END_UNSETTLED));
+               ((doing.deed == DEED_WITHDRAW) && is(MUT_END_AT_ONCE));
     case DEED_CLOSED:
         return dead || is(MUT_CLOSE_AT_ONCE) ||
                (link.msg[doing.index].slot.done >=

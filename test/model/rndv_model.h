@@ -358,7 +358,7 @@ private:
     void receiver_control(int sender, const control_t &control);
     void cancel(int recv);
     bool revoke_dependents(int recv);
-    void settle_cancels();
+    void decide_cancels();
     enum dependents_t {
         DEP_FREE,
         DEP_OUT,

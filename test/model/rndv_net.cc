@@ -95,7 +95,7 @@ void model_t::net_noted(int sender, int index)
     msg.net       = (msg.net & ~NET_QUEUED) | NET_NOTED;
     recv.rtr      = RTR_GONE;
     recv.revoking = false;
-    settle_cancels();
+    decide_cancels();
 }
 
 /* The receiver's end goes: nothing is written any more. What was, is in the queue. */
@@ -139,7 +139,7 @@ void model_t::receiver_way_ends(int sender)
         }
     }
     renew_claims(sender);
-    settle_cancels();
+    decide_cancels();
 }
 
 /* A message comes again, as an RTS: perhaps it was written. */

@@ -515,11 +515,11 @@ void model_t::cancel(int index)
     if (dependents(*m_state, index) == DEP_OUT) {
         revoke_dependents(index);
     }
-    settle_cancels();
+    decide_cancels();
 }
 
 /* Decides the cancels about which all is known. */
-void model_t::settle_cancels()
+void model_t::decide_cancels()
 {
     for (int i = 0; i < m_state->posted; ++i) {
         recv_t &recv = m_state->recv[i];
@@ -567,5 +567,5 @@ void model_t::receiver_control(int sender, const control_t &control)
                !is(MUT_FORGET_AT_REFUSAL)) {
         start_read(control.recv, sender, recv.owner - 1 - sender * MAX_MSGS);
     }
-    settle_cancels();
+    decide_cancels();
 }

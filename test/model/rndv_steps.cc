@@ -82,7 +82,7 @@ const mutation_name_t mutation_names[MUT_LAST] = {
          "a send is complete when all parts are claimed"},
         {"slot-blind", nullptr, "grants-slots", nullptr,
          "the sender withdraws a slot in which parts are claimed"},
-        {"end-unsettled", nullptr, "grants-ends", nullptr,
+        {"end-at-once", nullptr, "grants-ends", nullptr,
          "a stream ends without a wait for what the sender is doing by its grants"},
         {"leave-slots", nullptr, "grants-ends", nullptr,
          "a stream ends, and slots whose RTS was not matched are left open"},

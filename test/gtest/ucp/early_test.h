@@ -91,9 +91,9 @@ protected:
     }
 
     /* Nothing moves any more, and RTRs have come. */
-    void settle()
+    void calm_down()
     {
-        base_fixture::settle();
+        base_fixture::calm_down();
         if (has_network_rtrs()) {
             arrive(a(), ba());
         }

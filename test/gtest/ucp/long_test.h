@@ -36,7 +36,7 @@ protected:
         wait(*r);
         wait(*s);
         ASSERT_TRUE(in == out);
-        settle();
+        calm_down();
     }
 
     /* One message of a test. expected: its receive is posted first, sent: after the send was called */

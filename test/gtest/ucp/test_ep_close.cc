@@ -33,7 +33,7 @@ protected:
             ops.push_back(recv(b().worker(), &in[0][0], size, 1));
             ops.push_back(send(ab(), out.data(), size, 1));
             ops.push_back(send(ba(), out.data(), size, 2));
-            settle();
+            calm_down();
             ops.push_back(recv(a().worker(), &in[1][0], size, 2));
             wait_all(ops);
         }
@@ -257,7 +257,7 @@ TEST_P(test_ep_close, destroy_with_unreceived_messages)
                 ops.push_back(send(ba(), out.data(), (i % 2) ? 8 : 1024, 1000 + i));
             }
             wait_all(ops);
-            settle();
+            calm_down();
             ops.push_back(recv(b().worker(), &in[0], in.size(), 5000));
             ops.clear(); /* cancels the receive */
 
@@ -310,7 +310,7 @@ TEST_P(test_ep_close, both_close_and_nobody_receives)
                         sends.push_back(send(ba(), out.data(), size, 7));
                     }
                 }
-                settle();
+                calm_down();
                 ucs_status_ptr_t close_a = a().close_nbx(ab());
                 ucs_status_ptr_t close_b = b().close_nbx(ba());
                 wait_handle(close_a);
@@ -345,7 +345,7 @@ TEST_P(test_ep_close, close_with_posted_receives)
     for (int i = 0; i < 10; ++i) {
         recvs.push_back(recv(b().worker(), &in[0], in.size(), i));
     }
-    settle();
+    calm_down();
     close_all();
     for (auto &r : recvs) {
         EXPECT_FALSE(r->done());
@@ -373,7 +373,7 @@ TEST_P(test_ep_close_force, ends_outstanding_sends)
         waiting.push_back(send_sync(ab(), out.data(), out.size(), i));
         waiting.push_back(send_sync(ab(), out.data(), 8, i));
     }
-    settle();
+    calm_down();
     for (auto &s : waiting) {
         EXPECT_FALSE(s->done());
     }

@@ -130,7 +130,7 @@ TEST_P(test_request, immediate_send_has_no_callback)
             s.calls = 0;
         }
     }
-    settle();
+    calm_down();
     for (auto &s : all) {
         EXPECT_EQ(0, s->calls);
     }
@@ -208,7 +208,7 @@ TEST_P(test_request, no_imm_cmpl_recv_calls_back_inline)
         EXPECT_EQ(UCS_OK, ucp_request_check_status(req));
         ucp_request_free(req);
         wait(*s);
-        settle();
+        calm_down();
         EXPECT_EQ(1, rs.calls);
     }
 }
@@ -362,7 +362,7 @@ TEST_P(test_request, force_imm_cmpl_send)
 
     EXPECT_EQ(UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE),
               ucp_tag_send_nbx(ab(), out.data(), out.size(), 7, &p));
-    settle();
+    calm_down();
     EXPECT_EQ(nullptr, ucp_tag_probe_nb(b().worker(), 7, TAG_FULL, 0, &info));
     EXPECT_EQ(0, s.calls);
 
@@ -372,7 +372,7 @@ TEST_P(test_request, force_imm_cmpl_send)
         drain(7, 8);
     } else {
         EXPECT_EQ(UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE), ret);
-        settle();
+        calm_down();
         EXPECT_EQ(nullptr, ucp_tag_probe_nb(b().worker(), 7, TAG_FULL, 0, &info));
     }
     EXPECT_EQ(0, s.calls);
@@ -390,7 +390,7 @@ TEST_P(test_request, invalid_memory_type)
     EXPECT_EQ(invalid, ucp_tag_send_nbx(ab(), &byte, 1, 8, &p));
     EXPECT_EQ(invalid, ucp_tag_send_sync_nbx(ab(), &byte, 1, 8, &p));
     EXPECT_EQ(invalid, ucp_tag_recv_nbx(b().worker(), &byte, 1, 8, TAG_FULL, &p));
-    settle();
+    calm_down();
     EXPECT_EQ(nullptr, ucp_tag_probe_nb(b().worker(), 8, TAG_FULL, 0, &info));
 
     /* The refused receive was not posted, and a refused one keeps the message. */
@@ -433,7 +433,7 @@ TEST_P(test_request, free_and_release_before_completion)
             } else {
                 wait([&] { return is_there(in, out); }, "data");
             }
-            settle();
+            calm_down();
             EXPECT_TRUE(in == out);
             EXPECT_EQ(keep ? 1 : 0, rs.calls);
             EXPECT_EQ((keep && open) ? 1 : 0, ss.calls);

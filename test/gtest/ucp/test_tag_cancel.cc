@@ -30,7 +30,7 @@ TEST_P(test_tag_cancel, posted_receive_calls_back_inline)
             EXPECT_TRUE(ucp_request_is_completed(r->handle()));
 
             r->cancel(); /* again: nothing */
-            settle();
+            calm_down();
             EXPECT_EQ(1, r->calls());
         }
     }
@@ -151,7 +151,7 @@ TEST_P(test_tag_cancel, race_with_message)
             EXPECT_EQ(UCS_OK, s->status());
             EXPECT_EQ(1, r1->calls());
             ucp_tag_recv_info_t info;
-            settle();
+            calm_down();
             EXPECT_EQ(nullptr, ucp_tag_probe_nb(b().worker(), 0, 0, 0, &info));
         }
     }

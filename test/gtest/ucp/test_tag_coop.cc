@@ -68,7 +68,7 @@ TEST_P(test_tag_coop, sizes)
 
                 if (expected) {
                     r = recv(b().worker(), in.data(), size, 5);
-                    settle();
+                    calm_down();
                 }
                 s = sync ? send_sync(ab(), out.data(), size, 5) :
                            send(ab(), out.data(), size, 5);
@@ -124,13 +124,13 @@ TEST_P(test_tag_coop, many_at_once)
             for (size_t i = 0; i < count; ++i) {
                 post(i);
             }
-            settle();
+            calm_down();
         }
         for (size_t i = 0; i < count; ++i) {
             sends[i] = send(ab(), out[i].data(), out[i].size(), i);
         }
         if (!expected) {
-            settle();
+            calm_down();
             std::shuffle(order.begin(), order.end(), random);
             for (size_t i : order) {
                 post(i);

@@ -22,7 +22,7 @@ TEST_P(test_tag_early, is_written_into_its_receive)
     for (size_t size : {MEDIUM, LARGE, HUGE, size_t(3000001)}) {
         for (bool sync : {false, true}) {
             receive &r = post(size, 1);
-            settle();
+            calm_down();
             message &m = put(size, 1, sync);
             expect(r, m);
         }
@@ -47,7 +47,7 @@ TEST_P(test_tag_early, is_written_by_a_device)
         /* After a fault it takes a while until there is a way again. */
         auto round_uses_rtr = [&]() {
             receive &r = post(size, 1);
-            settle();
+            calm_down();
             message &m = put(size, 1);
             expect(r, m);
             m_receives.clear();
@@ -90,11 +90,11 @@ TEST_P(test_tag_early, any_size_meets_a_large_receive)
     for (size_t capacity : {MEDIUM, LARGE, HUGE}) {
         for (size_t size : {size_t(0), size_t(8), EAGER, size_t(8192), size_t(8193),
                             MEDIUM, LARGE, HUGE, HUGE * 2}) {
-            for (bool settled : {true, false}) {
+            for (bool calm : {true, false}) {
                 SCOPED_TRACE(std::to_string(size) + " into " + std::to_string(capacity));
                 receive &r = post(capacity, 1);
-                if (settled) {
-                    settle();
+                if (calm) {
+                    calm_down();
                 }
                 message &m = put(size, 1);
                 expect(r, m);
@@ -113,7 +113,7 @@ TEST_P(test_tag_early, several_of_one_tag)
             r.push_back(&post(HUGE, 1));
         }
         if (round % 2) {
-            settle();
+            calm_down();
         }
         for (int i = 0; i < 8; ++i) {
             message &m = put(sizes[(i + round) % 8], 1);
@@ -131,14 +131,14 @@ TEST_P(test_tag_early, several_of_one_tag)
 
 TEST_P(test_tag_early, interleaved_tags)
 {
-    for (bool settled : {true, false}) {
+    for (bool calm : {true, false}) {
         receive *r[12];
         message *m[12];
         for (int i = 0; i < 12; ++i) {
             r[i] = &post(LARGE, 1 + i % 3);
         }
-        if (settled) {
-            settle();
+        if (calm) {
+            calm_down();
         }
         /* each tag's messages in order, the tags in another one */
         for (int tag : {3, 1, 2}) {
@@ -157,7 +157,7 @@ TEST_P(test_tag_early, small_receive_ahead)
     for (size_t first : {EAGER, MEDIUM, LARGE}) {
         receive &small = post(EAGER, 1);
         receive &large = post(LARGE, 1);
-        settle();
+        calm_down();
         message &m1 = put(first, 1); /* the small one's, truncated or not */
         message &m2 = put(LARGE, 1);
         expect(small, m1);
@@ -170,7 +170,7 @@ TEST_P(test_tag_early, wildcard_ahead)
     for (size_t size : {EAGER, MEDIUM, LARGE}) {
         receive &any   = post(LARGE, 0, 0);
         receive &exact = post(LARGE, 1);
-        settle();
+        calm_down();
         message &m1 = put(size, 1);
         message &m2 = put(LARGE, 1);
         expect(any, m1);
@@ -180,11 +180,11 @@ TEST_P(test_tag_early, wildcard_ahead)
         take_rtrs();
         receive &any2   = post(LARGE, 0, 0);
         receive &exact2 = post(LARGE, 1);
-        settle();
+        calm_down();
         rtrs before = take_rtrs();
         message &m3 = put(size, 2);
         expect(any2, m3);
-        settle();
+        calm_down();
         rtrs behind = take_rtrs();
         message &m4 = put(LARGE, 1);
         expect(exact2, m4);
@@ -202,7 +202,7 @@ TEST_P(test_tag_early, wildcard_behind)
     for (size_t size : {EAGER, MEDIUM, LARGE}) {
         receive &exact = post(LARGE, 1);
         receive &any   = post(LARGE, 0, 0);
-        settle();
+        calm_down();
         message &m1 = put(size, 2);
         message &m2 = put(size, 1);
         expect(any, m1);
@@ -219,7 +219,7 @@ TEST_P(test_tag_early, any_source)
         receive &first  = (round % 2) ? post(LARGE, named) : post(LARGE, 1, source_mask);
         receive &second = (round % 2) ? post(LARGE, 1, source_mask) : post(LARGE, named);
         if (round % 3) {
-            settle();
+            calm_down();
         }
         message &m1 = put(LARGE, named);
         message &m2 = put(MEDIUM, named);
@@ -234,7 +234,7 @@ TEST_P(test_tag_early, cancel_not_used)
     for (size_t size : {MEDIUM, LARGE, HUGE}) {
         receive &r1 = post(size, 1);
         receive &r2 = post(size, 1);
-        settle();
+        calm_down();
         r1.req->cancel();
         wait(*r1.req, "cancelled receive");
         ASSERT_EQ(UCS_ERR_CANCELED, r1.req->status());
@@ -294,7 +294,7 @@ TEST_P(test_tag_early, another_endpoint_takes_the_match)
             for (int i = 0; i < depth; ++i) {
                 r.push_back(&post(HUGE, 1));
             }
-            settle();
+            calm_down();
             message &stolen = put_on(cb, size, 1);
             expect(*r[0], stolen);
             for (int i = 1; i < depth; ++i) {
@@ -346,7 +346,7 @@ TEST_P(test_tag_early, probe_between)
 {
     for (size_t size : {MEDIUM, LARGE, HUGE}) {
         receive &r = post(size, 1);
-        settle();
+        calm_down();
         message &m1 = put(size, 2);
         message &m2 = put(size, 1);
         wait_unexpected(b(), 2);
@@ -361,7 +361,7 @@ TEST_P(test_tag_early, probe_between)
         ucp_tag_message_h handle = ucp_tag_probe_nb(b().worker(), 1, TAG_FULL, 1, &info);
         ASSERT_NE(nullptr, handle);
         receive &later = post(size, 1);
-        settle();
+        calm_down();
         EXPECT_FALSE(later.req->done());
         message &m4 = put(size, 1);
         expect(later, m4);
@@ -384,7 +384,7 @@ TEST_P(test_tag_early, same_memory_again)
     for (int i = 0; i < 50; ++i) {
         op_ptr r = recv(b().worker(), in.data(), LARGE, 1);
         if (i % 3) {
-            settle();
+            calm_down();
         }
         message &m = put((i % 4) ? LARGE : MEDIUM, 1);
         wait(*r);
@@ -410,7 +410,7 @@ TEST_P(test_tag_early, many_messages_between)
         for (int i = 0; i < count; ++i) {
             reqs.push_back(send(m_ep, "12345678", 8, 50 + i));
         }
-        settle(); /* the RTR is there, and was sent before */
+        calm_down(); /* the RTR is there, and was sent before */
         message &m = put(LARGE, 1);
         wait_all(reqs, "small ones");
         expect(r, m);
@@ -426,7 +426,7 @@ TEST_P(test_tag_early, offers_that_do_not_pay)
 {
     auto round = [&](size_t size) {
         receive &r = post(LARGE, 3);
-        settle();
+        calm_down();
         message &m = put(size, 3);
         expect(r, m);
         m_receives.clear();
@@ -486,13 +486,13 @@ TEST_P(test_tag_early, ends_with_receives_posted)
     }
     receive &r1 = post(LARGE, 1);
     receive &r2 = post(LARGE, 2);
-    settle();
+    calm_down();
     message &m = put(LARGE, 2);
     expect(r2, m);
     r1.req->cancel();
     wait(*r1.req, "cancelled receive");
     post(HUGE, 1);
-    settle();
+    calm_down();
     /* the rest is done by the end of the test: a receive is cancelled with the worker */
 }
 

@@ -83,7 +83,7 @@ TEST_P(test_tag_early_random, one_sender)
         for (sent &s : messages) {
             wait(*s.m->req, "send");
         }
-        settle();
+        calm_down();
         for (posted &p : receives) {
             bool canceled = p.r->req->done() && (p.r->req->status() == UCS_ERR_CANCELED);
             auto match    = std::find_if(messages.begin(), messages.end(), [&](sent &s) {

@@ -61,7 +61,7 @@ TEST_P(test_tag_match_sources, any_source_keeps_order_per_source)
                                  (ucp_tag_t(i % 2) << 32) | 5));
         }
         if (late) {
-            settle();
+            calm_down();
             post_all();
         }
         wait_all(recvs, "receives");

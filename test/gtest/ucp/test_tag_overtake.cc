@@ -105,7 +105,7 @@ TEST_P(test_tag_overtake, one_message)
                     receive &r1 = post(HUGE, 1);
                     receive *r2 = posted ? &post(size, tag) : nullptr;
 
-                    settle();
+                    calm_down();
                     match(r1, put(HUGE, 1));
                     message &m2 = put(size, tag);
                     match(posted ? *r2 : post(size, tag), m2);
@@ -146,7 +146,7 @@ void test_tag_overtake::random_round(int seed)
             }
         }
     }
-    settle();
+    calm_down();
     std::vector<message *> messages;
     for (ucp_tag_t tag : tags) {
         messages.push_back(&put(sizes[rng() % 7], tag, rng() % 8 == 0));

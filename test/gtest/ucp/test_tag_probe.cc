@@ -181,7 +181,7 @@ TEST_P(test_tag_probe, oldest_first_under_a_mask)
     for (int i = 0; i < 6; ++i) {
         sends.push_back(send(ab(), out[i].data(), sizes[i], tags[i]));
     }
-    settle();
+    calm_down();
 
     struct {
         ucp_tag_t tag, mask;
@@ -223,7 +223,7 @@ TEST_P(test_tag_probe, removed_message_is_not_matched)
 
         op_ptr exact = recv(b().worker(), &in[1][0], size, 7);
         op_ptr any   = recv(b().worker(), &in[2][0], size, 0, 0);
-        settle();
+        calm_down();
         EXPECT_FALSE(exact->done());
         EXPECT_FALSE(any->done());
 
@@ -250,7 +250,7 @@ TEST_P(test_tag_probe, removal_does_not_complete_sync_send)
         std::string out     = pattern(size, 1), in(size, '\0');
         op_ptr s            = send_sync(ab(), out.data(), size, 7);
         ucp_tag_message_h m = wait_probe(7, true);
-        settle();
+        calm_down();
         EXPECT_FALSE(s->done());
         op_ptr r = msg_recv(m, &in[0], size);
         wait(*r);

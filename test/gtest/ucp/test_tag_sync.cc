@@ -16,13 +16,13 @@ protected:
             op_ptr s        = send_sync(ab(), out.data(), size, 1);
             ASSERT_NE(nullptr, s->handle());
             EXPECT_EQ(size, wait_unexpected(b(), 1).length);
-            settle();
+            calm_down();
             EXPECT_FALSE(s->done());
             EXPECT_EQ(UCS_INPROGRESS, ucp_request_check_status(s->handle()));
 
             /* A receive of another tag is no match either. */
             op_ptr other = recv(b().worker(), &in[0], size, 2);
-            settle();
+            calm_down();
             EXPECT_FALSE(s->done());
             other->cancel();
 
@@ -126,7 +126,7 @@ TEST_P(test_tag_sync, order_with_normal_sends)
                                     send(ab(), out[i].data(), out[i].size(), 1));
         }
         if (late) {
-            settle();
+            calm_down();
             for (size_t i = 0; i < n; ++i) {
                 if (i % 3 == 0) {
                     EXPECT_FALSE(sends[i]->done()) << i;

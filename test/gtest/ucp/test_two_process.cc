@@ -520,7 +520,7 @@ TEST_P(test_peer_death, clients_that_nobody_answers)
         wait_unexpected(self, 3); /* the last one */
         if (killed) {
             client.kill_now();
-            settle();
+            calm_down();
         }
         for (size_t size : {0, 8, 100, 1000}) {
             for (ucp_tag_t tag : {1, 2}) {

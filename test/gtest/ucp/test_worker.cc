@@ -44,7 +44,7 @@ TEST_P(test_worker, addresses_are_released)
     size_t before       = 0;
 
     make_pair();
-    settle();
+    calm_down();
     for (size_t i = 0; i < rounds + 100; ++i) {
         ucp_worker_attr_t attr = {};
         ucp_address_t *address = nullptr;
@@ -78,7 +78,7 @@ TEST_P(test_worker, progress_counts_events)
 
     make_pair();
     warm_up();
-    settle();
+    calm_down();
     EXPECT_TRUE(falls_silent());
     if (GetParam().is_self()) {
         return; /* delivery happens inside the send */
@@ -97,7 +97,7 @@ TEST_P(test_worker, progress_counts_events)
         ASSERT_TRUE(r->done());
         EXPECT_GT(events, 0u) << "progress did work and reported none";
         wait(*s);
-        settle();
+        calm_down();
         EXPECT_TRUE(falls_silent());
     }
 }
@@ -282,7 +282,7 @@ TEST_P(test_wakeup, signal)
 {
     make_pair(wakeup_params());
     warm_up();
-    settle();
+    calm_down();
     int fd = -1;
     pollfd p;
     auto arm = [&] {
@@ -322,7 +322,7 @@ TEST_P(test_wakeup, sleeping_receiver_is_woken)
             std::string out = pattern(size, 1), in(size, '\0');
             op_ptr r        = recv(b().worker(), &in[0], size, 1);
             op_ptr s;
-            settle();
+            calm_down();
             if (!before) {
                 s = send(ab(), out.data(), size, 1);
             }

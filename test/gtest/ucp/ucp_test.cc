@@ -460,7 +460,7 @@ void base_fixture::wait_handle(ucs_status_ptr_t ret, ucs_status_t expected)
     EXPECT_EQ(expected, status) << ucs_status_string(status);
 }
 
-void base_fixture::settle()
+void base_fixture::calm_down()
 {
     /* Hundreds of empty rounds on loopback; what is under way arrives much earlier. */
     for (unsigned idle = 0; idle < 300;) {

@@ -236,7 +236,7 @@ protected:
     void wait_handle(ucs_status_ptr_t ret, ucs_status_t expected = UCS_OK);
 
     /* Progresses long enough for what was sent to arrive, if it ever does. */
-    void settle();
+    void calm_down();
 
     /* Progresses until a probe without removal sees the message. */
     ucp_tag_recv_info_t wait_unexpected(entity &e, ucp_tag_t tag,

@@ -10,7 +10,7 @@
 #include "../../core/recv_req.h"
 #include "../rndv/am_rndv.h"
 #include "../../link/control.h"
-#include "../../link/settle.h"
+#include "../../link/quiesce.h"
 #include "../../../ucs/log.h"
 #include "../../core/memory.h"
 #include "../../core/module.h"
@@ -197,12 +197,12 @@ static uint32_t coop_drop_rest(ri_coop_t *coop)
 }
 
 /* Wait, within limits, for what the sender is writing. @return What became of the copy. */
-static ri_coop_state_t coop_settle(ri_coop_t *coop)
+static ri_coop_state_t coop_quiesce(ri_coop_t *coop)
 {
     coop_ending_t ending = {.coop = coop};
 
-    return ri_settle(coop->stream->peer, coop_is_writing, &ending) ? ending.state :
-                                                                     RI_COOP_GONE;
+    return ri_quiesce(coop->stream->peer, coop_is_writing, &ending) ? ending.state :
+                                                                      RI_COOP_GONE;
 }
 
 /* There is no memory to remember a copy, and the sender may be writing into the receive: it gets no
@@ -220,13 +220,13 @@ static ucs_status_t coop_refuse(ri_recv_req_t *recv, ri_stream_t *stream, uint32
     if (ri_slot_is_withdrawn(slot)) {
         return UCS_ERR_NO_ELEM;
     }
-    state = coop_settle(&coop);
+    state = coop_quiesce(&coop);
     return coop_conclude(recv, stream, req_id, state, coop_outcome(&coop, state));
 }
 
 /* An RTS was matched that is copied by both sides: copy the first part. The sender is told where
  * the receive is, if it did not know. Without memory, a sender that knows where it is gets no more
- * and is waited for, within limits (link/settle.h). @return As `start` of ri_fetch_proto_t. */
+ * and is waited for, within limits (link/quiesce.h). @return As `start` of ri_fetch_proto_t. */
 static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
                                const ri_fetch_terms_t *terms)
 {
@@ -303,7 +303,7 @@ static void coop_close_slot(const ri_stream_t *stream, ri_ring_slot_t *slot)
     coop_closing_t closing = {.slot    = slot,
                               .writing = (claimed & ~RI_RING_SLOT_WITHDRAWN) >> 32};
 
-    ri_settle(stream->peer, coop_is_closing, &closing);
+    ri_quiesce(stream->peer, coop_is_closing, &closing);
 }
 
 void ri_coop_recv_close_slots(ri_stream_t *stream)
@@ -393,7 +393,7 @@ static void coop_worker_says(ri_worker_t *worker)
     }
     while ((coop = coop_find_recv(worker)) != NULL) {
         coop_stop_recv(coop);
-        state = coop_settle(coop);
+        state = coop_quiesce(coop);
         if ((state != RI_COOP_DONE) || (ri_slot_failed(coop->slot) != 0) ||
             ri_slot_is_withdrawn(coop->slot)) {
             coop->status =

@@ -24,7 +24,7 @@ ri_coop_named_t ri_coop_recv_find_named(const ri_recv_req_t *recv,
                                         const ri_wire_rts_t *rts);
 
 /** No further message of a stream, which has a ring, is matched. The sender writes no more into
- * receives that it knows of, when this returns: it is waited for, within limits (link/settle.h).
+ * receives that it knows of, when this returns: it is waited for, within limits (link/quiesce.h).
  * Copies whose message was matched go on and end by themselves. */
 void ri_coop_recv_close_slots(ri_stream_t *stream);
 

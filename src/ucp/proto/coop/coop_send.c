@@ -69,7 +69,7 @@ static void coop_note_hint(const ri_coop_t *coop)
 
 int ri_coop_send_learn_target(ri_coop_t *coop)
 {
-    if (coop->settled) {
+    if (coop->awaits_nack) {
         return 0;
     }
     if (!coop->known) {
@@ -93,7 +93,7 @@ void ri_coop_send_end(ri_coop_t *coop, ri_coop_state_t state)
         status = UCS_ERR_CONNECTION_RESET;
         ri_coop_send_give_up(req);
     } else if (ri_slot_failed(coop->slot) != 0) {
-        coop->settled = 1;
+        coop->awaits_nack = 1;
         return;
     } else {
         if (coop->spread && (req->conn->coop.refused > 0)) {

@@ -24,7 +24,7 @@ struct ri_coop {
     uint8_t offered;     /* of a send: memory was known before the receiver had the RTS */
     uint8_t exhausted;   /* nothing is left to be claimed */
     uint8_t broken;      /* what the slot says cannot be true */
-    uint8_t settled;     /* of a send: all is done, but void; waits for NACK */
+    uint8_t awaits_nack; /* of a send: all is done, but void */
     uint8_t number;      /* of the slot */
     uint8_t begun;       /* this side has copied something, or was about to */
     uint8_t by_shelf;    /* parts have gone by a shelf */

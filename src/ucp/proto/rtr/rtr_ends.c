@@ -48,7 +48,7 @@ static void ends_ring_tx_closes(ri_conn_t *conn)
             continue;
         }
         /* The message will tell of it; the grant cannot any more. */
-        ri_rtr_withdraw_settle(recv);
+        ri_rtr_withdraw_quiesce(recv);
         recv->rtr.kept = ri_rtr_state_of_grant(recv);
         ri_rtr_state_set(recv, RI_RTR_KEPT);
         ri_rtr_done_give_grant_back(recv);
@@ -98,7 +98,7 @@ static void ends_stream_breaks(ri_stream_t *stream)
     ri_rtr_net_withdraw(stream);
     ucs_list_for_each_safe(recv, tmp, &stream->rtr.recvs, list) {
         if (!ri_rtr_withdraw_take(recv)) {
-            ri_rtr_withdraw_settle(recv);
+            ri_rtr_withdraw_quiesce(recv);
         }
     }
 }
@@ -111,7 +111,7 @@ static void ends_stream_ends(ri_stream_t *stream, ucs_status_t status)
     uint64_t tag, mask;
 
     ri_rtr_net_withdraw(stream);
-    ri_rtr_notified_settle(stream);
+    ri_rtr_notified_stream_ends(stream);
     /* These are posted, and may get another sender's message, unless their own has had its turn. */
     while (!ucs_list_is_empty(&stream->rtr.recvs)) {
         recv = ucs_list_head(&stream->rtr.recvs, ri_recv_req_t, list);
@@ -120,7 +120,7 @@ static void ends_stream_ends(ri_stream_t *stream, ucs_status_t status)
         } else if (!ri_rtr_withdraw_take(recv)) {
             tag  = recv->tag;
             mask = recv->mask;
-            ri_rtr_withdraw_settle(recv);
+            ri_rtr_withdraw_quiesce(recv);
             ri_rtr_done_unused(recv);
             ends_rematch(worker, tag, mask);
             ri_rtr_cancel_again(worker, tag);
@@ -128,7 +128,7 @@ static void ends_stream_ends(ri_stream_t *stream, ucs_status_t status)
     }
     /* Each callback may end any other. */
     while ((recv = ends_find_writing(stream)) != NULL) {
-        ri_rtr_withdraw_settle(recv);
+        ri_rtr_withdraw_quiesce(recv);
         if (!ri_rtr_meet_progress(recv, status)) {
             ri_rtr_done_unused(recv);
             ri_recv_complete(recv, status);

@@ -27,7 +27,7 @@ static ucs_status_t meet_broken(ri_recv_req_t *recv, ri_stream_t *stream,
     if ((recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_KEY_USED)) {
         ri_way_fail_and_tell(stream->worker, recv->rtr.stream->peer);
     }
-    ri_rtr_withdraw_settle(recv);
+    ri_rtr_withdraw_quiesce(recv);
     ri_rtr_done_unused(recv);
     ri_deliver_breaking(stream, "a message that is not that of its receive",
                         arrival->wire_type, arrival->length);
@@ -108,7 +108,7 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
     }
     if (ri_rtr_state_of_grant(recv) == RI_RING_GRANT_SHARING) {
         /* takes no time, unless that process has lost its processor */
-        ri_rtr_withdraw_settle(recv);
+        ri_rtr_withdraw_quiesce(recv);
     }
     if (ri_rtr_state_of_grant(recv) == RI_RING_GRANT_SLOT) {
         recv->rtr.slot = 1;

@@ -106,7 +106,7 @@ int ri_rtr_notified_again(ri_stream_t *stream, ri_arrival_t *arrival)
     return 1;
 }
 
-void ri_rtr_notified_settle(ri_stream_t *stream)
+void ri_rtr_notified_stream_ends(ri_stream_t *stream)
 {
     ri_rtr_entry_t *entry, *next;
     ri_worker_t *worker = stream->worker;

@@ -24,6 +24,6 @@ int ri_rtr_notified_again(ri_stream_t *stream, ri_arrival_t *arrival);
 
 /** A stream ends, and ri_rtr_net_withdraw() has returned: decide what waited for answers of its
  * peer to REVOKE. The stream is kept by stream->busy. Calls back. */
-void ri_rtr_notified_settle(ri_stream_t *stream);
+void ri_rtr_notified_stream_ends(ri_stream_t *stream);
 
 #endif

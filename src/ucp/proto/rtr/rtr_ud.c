@@ -243,7 +243,7 @@ void ri_rtr_ud_handle_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
         return; /* it was withdrawn */
     }
     /* Complete or not, the sender waits to be asked for the message. */
-    ri_rtr_withdraw_settle(recv);
+    ri_rtr_withdraw_quiesce(recv);
     recv->rtr.there = 0;
 }
 

@@ -3,12 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * ri_rtr_withdraw_take() withdraws at once or asks, by the state of the RTR.
- * ri_rtr_withdraw_settle() waits, within limits, for a sender that is writing.
+ * ri_rtr_withdraw_quiesce() waits, within limits, for a sender that is writing.
  */
 #include "rtr_withdraw.h"
 #include "../../../ucs/clock.h"
 #include "../../link/control.h"
-#include "../../link/settle.h"
+#include "../../link/quiesce.h"
 #include "../../link/way.h"
 #include "../rndv/ud_run.h"
 #include "rtr_entries.h"
@@ -85,7 +85,7 @@ int ri_rtr_withdraw_take(ri_recv_req_t *recv)
     return 1;
 }
 
-static void withdraw_settle_ud(ri_recv_req_t *recv)
+static void withdraw_quiesce_ud(ri_recv_req_t *recv)
 {
     struct ri_ud_recv_op *op = recv->rtr.op;
 
@@ -96,18 +96,18 @@ static void withdraw_settle_ud(ri_recv_req_t *recv)
 }
 
 /* Whether the sender is doing, within a call, what it has taken the RTR for. */
-static int withdraw_is_unsettled(void *arg)
+static int withdraw_is_writing(void *arg)
 {
     uint32_t state = ri_rtr_state_of_grant(arg);
 
     return (state == RI_RING_GRANT_USED) || (state == RI_RING_GRANT_SHARING);
 }
 
-void ri_rtr_withdraw_settle(ri_recv_req_t *recv)
+void ri_rtr_withdraw_quiesce(ri_recv_req_t *recv)
 {
     if (recv->rtr.state == RI_RTR_BY_GRANT) {
-        ri_settle(recv->rtr.stream->peer, withdraw_is_unsettled, recv);
+        ri_quiesce(recv->rtr.stream->peer, withdraw_is_writing, recv);
     } else if (recv->rtr.state == RI_RTR_BY_UD) {
-        withdraw_settle_ud(recv);
+        withdraw_quiesce_ud(recv);
     }
 }

@@ -34,8 +34,8 @@ void ri_rtr_withdraw_ask(ri_recv_req_t *recv);
 
 /** Make sure that nobody writes the memory of a receive any more whose RTR has been used. For
  * BY_GRANT, wait until the sender has ended its write, has made a slot ready, or is gone, but not
- * longer than link/settle.h says. For BY_UD, let go of the transfer. In other states nothing is
+ * longer than link/quiesce.h says. For BY_UD, let go of the transfer. In other states nothing is
  * done. The state of the RTR stays as it is. */
-void ri_rtr_withdraw_settle(ri_recv_req_t *recv);
+void ri_rtr_withdraw_quiesce(ri_recv_req_t *recv);
 
 #endif

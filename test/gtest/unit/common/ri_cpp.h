@@ -114,7 +114,7 @@ extern "C" {
 #include "ucp/proto/rndv/rndv_recv.h"
 #include "ucp/proto/rtr/rtr_send_host.h"
 #include "ucp/proto/rtr/rtr.h"
-#include "ucp/link/settle.h"
+#include "ucp/link/quiesce.h"
 #include "ucp/proto/select.h"
 #include "ucp/proto/select_why.h"
 #include "ucp/order/assembly.h"

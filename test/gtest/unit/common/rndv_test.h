@@ -352,7 +352,7 @@ protected:
     }
 
     /* Until nothing is left to be done */
-    virtual void settle() { pump(); }
+    virtual void calm_down() { pump(); }
 
     /* Everything at once against a reference: messages of a tag arrive in their order. */
     void run_random(rng &random, const random_traffic &traffic)
@@ -393,10 +393,10 @@ protected:
                 random_step(random, traffic);
             }
         }
-        settle();
+        calm_down();
         m_ucx->send_mode = m_ucx->fetch_mode = AT_ONCE;
         m_ucx->random                        = nullptr;
-        settle();
+        calm_down();
 
         for (size_t i = 0; i < messages.size(); ++i) {
             SCOPED_TRACE("message " + std::to_string(i));

@@ -579,7 +579,7 @@ void ri_test::SetUp()
     ri_config.tag_sender_mask = const_cast<char *>("auto");
     ri_config.rtr             = UCS_YES;
     ri_rtr_send_host_patience = 0;
-    ri_settle_timeout         = 10;
+    ri_quiesce_timeout        = 10;
     ri_config.stats_dest      = const_cast<char *>("stderr");
     ri_config.report_dest     = const_cast<char *>("stderr");
     ri_config.trace_dest      = const_cast<char *>("stderr");

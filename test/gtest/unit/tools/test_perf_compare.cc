@@ -121,7 +121,7 @@ TEST(test_perf_compare, dropped)
     EXPECT_EQ(2u, s.line(0)->dropped[LIBRARY].count);
     s.add(LIBRARY, CORE_NEAR, {1});
     EXPECT_FALSE(perf_compare_lacks(*s, s.line(0), 3));
-    perf_compare_settle(*s);
+    perf_compare_conclude(*s);
     ASSERT_EQ(1, perf_compare_summary(*s, s.line(0), PERF_STATE_NEAR, &summary));
     EXPECT_EQ(1, summary.sides[LIBRARY].median);
     EXPECT_EQ(3u, summary.counts[LIBRARY]);
@@ -147,7 +147,7 @@ TEST(test_perf_compare, no_probe_at_all)
     s.of("coll_bcast:4", "us", 8).add(STOCK, 0, {2, 2}).add(LIBRARY, 0, {1, 1});
     EXPECT_FALSE(perf_compare_lacks(*s, s.line(0), 2));
     EXPECT_TRUE(perf_compare_lacks(*s, s.line(0), 3));
-    perf_compare_settle(*s);
+    perf_compare_conclude(*s);
     EXPECT_EQ(0, (*s)->num_dropped);
     ASSERT_EQ(1, perf_compare_summary(*s, s.line(0), PERF_STATE_UNKNOWN, &summary));
     EXPECT_DOUBLE_EQ(0.5, summary.ratio);

@@ -104,7 +104,7 @@ TEST(test_perf_compare_chart, other_programs)
         s.of(bench, "us", 8).add(STOCK, 0, {9, 8}).add(LIBRARY, 0, {7, 7});
         s.of(bench, "us", 65536).add(STOCK, 0, {90, 80}).add(LIBRARY, 0, {70, 70});
     }
-    perf_compare_settle(*s);
+    perf_compare_conclude(*s);
     text = drawn(*s, "programs");
     EXPECT_EQ(1, count(text, ">coll_bcast:4<"));
     EXPECT_EQ(1, count(text, ">stock UCX<"));

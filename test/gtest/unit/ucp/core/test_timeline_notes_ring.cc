@@ -48,9 +48,9 @@ protected:
         recv_ptr r            = expected ? b->recv(1, ~0ul, room) : nullptr;
         send_ptr s            = a->send(conn(a, b), pattern(length, length), 1);
 
-        settle();
+        calm_down();
         r = expected ? r : b->recv(1, ~0ul, room);
-        settle();
+        calm_down();
         EXPECT_TRUE(r->done && s->done) << length;
         EXPECT_EQ((room < length) ? UCS_ERR_MESSAGE_TRUNCATED : UCS_OK, r->status);
         EXPECT_EQ(before + 1, ring_messages(b)) << length;

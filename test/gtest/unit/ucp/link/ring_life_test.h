@@ -71,7 +71,7 @@ protected:
     }
 
     /* Deliver and progress until nothing moves any more. */
-    void settle()
+    void calm_down()
     {
         bool moved;
 
@@ -111,7 +111,7 @@ protected:
             recv_ptr recv = to->recv(1, ~0ul, 8);
             send_ptr send = from->send(c, pattern(i, 8), 1);
 
-            settle();
+            calm_down();
             ASSERT_TRUE(send->done);
             ASSERT_TRUE(recv->done);
             ASSERT_EQ(send->data, recv->buffer);

@@ -87,7 +87,7 @@ TEST_F(test_ring_life, sizes)
         recv_ptr recv   = b->recv(1, ~0ul, length);
         send_ptr send   = a->send(conn(a, b), pattern(length, length), 1);
 
-        settle();
+        calm_down();
         ASSERT_TRUE(recv->done);
         EXPECT_TRUE(send->done);
         EXPECT_EQ(send->data, recv->buffer);
@@ -110,9 +110,9 @@ TEST_F(test_ring_life, sizes_in_parts)
             recv_ptr recv   = expected ? b->recv(1, ~0ul, length) : nullptr;
             send_ptr send   = a->send(conn(a, b), pattern(length, length), 1);
 
-            settle();
+            calm_down();
             recv = expected ? recv : b->recv(1, ~0ul, length);
-            settle(); /* if it is in bulk */
+            calm_down(); /* if it is in bulk */
             ASSERT_TRUE(recv->done) << length;
             EXPECT_EQ(length, recv->info.length);
             EXPECT_EQ(UCS_OK, recv->status);
@@ -147,7 +147,7 @@ TEST_F(test_ring_life, no_room_for_parts)
     EXPECT_EQ(1u, a->counters().conns.tx_pending);
     send_ptr last = a->send(conn(a, b), pattern(1, 8), 1);
     EXPECT_FALSE(last->done);
-    settle();
+    calm_down();
     EXPECT_TRUE(last->done);
     EXPECT_EQ(data, b->recv(2, ~0ul, 1024)->buffer);
     for (; sent > 0; --sent) {
@@ -170,7 +170,7 @@ TEST_F(test_ring_life, full)
     EXPECT_FALSE(sends.back()->done);
     EXPECT_LT(0u, a->counters().conns.tx_pending);
     EXPECT_TRUE(ri_worker_has_work(a->worker()));
-    settle();
+    calm_down();
     EXPECT_FALSE(ri_worker_has_work(a->worker()));
     for (unsigned i = 0; i < 300; ++i) {
         EXPECT_TRUE(sends[i]->done);
@@ -191,7 +191,7 @@ TEST_F(test_ring_life, far_ahead_of_a_full_ring)
     }
     send_ptr bulk = a->send(conn(a, b), pattern(1, 2000), 6);
     recv_ptr recv = b->recv(6, ~0ul, 2000);
-    settle();
+    calm_down();
     EXPECT_TRUE(recv->done);
     for (unsigned i = 0; i < 300; ++i) {
         EXPECT_EQ(pattern(i, 8), b->recv(5, ~0ul, 8)->buffer);
@@ -225,14 +225,14 @@ TEST_F(test_ring_life, behind_what_stock_holds_back)
     EXPECT_FALSE(stream->broken);
     EXPECT_FALSE(sends.back()->done);
     EXPECT_EQ(0u, b->counters().rx_malformed);
-    settle();
+    calm_down();
     for (unsigned i = 0; i < COUNT; ++i) {
         recv_ptr recv = b->recv(5, ~0ul, sends[i]->data.size());
 
         ASSERT_TRUE(recv->done) << i;
         ASSERT_EQ(sends[i]->data, recv->buffer) << i;
     }
-    settle();
+    calm_down();
     EXPECT_TRUE(sends.back()->done);
 }
 
@@ -249,7 +249,7 @@ TEST_F(test_ring_life, behind_an_unmatched_rendezvous)
     exchange(a, b, 2000);
     EXPECT_FALSE(bulk->done);
     recv_ptr recv = b->recv(2, ~0ul, 100000);
-    settle();
+    calm_down();
     EXPECT_TRUE(bulk->done);
     EXPECT_EQ(bulk->data, recv->buffer);
 }
@@ -295,11 +295,11 @@ TEST_F(test_ring_life, sync_ack_by_ring)
     exchange(a, b, 10);
     exchange(b, a, 10);
     send_ptr send = a->send(conn(a, b), pattern(1, 8), 1, true);
-    settle();
+    calm_down();
     EXPECT_FALSE(send->done);
     recv_ptr recv = b->recv(1, ~0ul, 8);
     EXPECT_TRUE(ep(b, a)->sent.empty());
-    settle();
+    calm_down();
     EXPECT_TRUE(send->done);
     EXPECT_TRUE(recv->done);
 }

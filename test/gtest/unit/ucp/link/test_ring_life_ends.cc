@@ -76,7 +76,7 @@ TEST_F(test_ring_channel_ends, closed_with_the_endpoint)
         exchange(a, b, 20);
         EXPECT_EQ(1u, b->worker()->num_rings);
         EXPECT_EQ(nullptr, ri_ep_close(conn(a, b), &param));
-        settle();
+        calm_down();
         EXPECT_EQ(0u, b->worker()->num_rings);
         EXPECT_EQ((mode == 0), !ucs_list_is_empty(&b->worker()->streams));
     }
@@ -107,7 +107,7 @@ TEST_F(test_ring_channel_ends, closed_when_full)
     }
 
     ucs_status_ptr_t close = ri_ep_close(conn(a, b), &param);
-    settle();
+    calm_down();
     EXPECT_TRUE(ep(a, b)->closed);
     for (unsigned i = 1; i < sent; ++i) {
         EXPECT_TRUE(b->recv(1, ~0ul, 8)->done);
@@ -149,7 +149,7 @@ TEST_F(test_ring_channel_ends, hostile_records)
 
         /* The sender does not wait for what will not come, nor for room */
         send_ptr sync = a->send(conn(a, b), pattern(1, 8), 1, true);
-        settle();
+        calm_down();
         EXPECT_TRUE(sync->done);
         EXPECT_EQ(UCS_ERR_CONNECTION_RESET, sync->status);
         EXPECT_EQ(UCS_ERR_CONNECTION_RESET, conn_of(a, b)->status);
@@ -180,7 +180,7 @@ TEST_F(test_ring_channel_ends, freed_with_a_broken_stream)
         }
         EXPECT_EQ(0u, b->worker()->num_rings);
         EXPECT_EQ(1u, b->counters().rings_offered);
-        settle();
+        calm_down();
         EXPECT_EQ(UCS_ERR_CONNECTION_RESET, conn_of(a, b)->status);
     }
 }

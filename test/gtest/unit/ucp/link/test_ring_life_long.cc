@@ -40,9 +40,9 @@ protected:
         recv_ptr r      = expected ? b->recv(1, ~0ul, length) : nullptr;
         send_ptr s      = a->send(conn(a, b), pattern(length, length), 1);
 
-        settle();
+        calm_down();
         r = expected ? r : b->recv(1, ~0ul, length);
-        settle(); /* if it is in bulk */
+        calm_down(); /* if it is in bulk */
         EXPECT_TRUE(r->done) << length;
         EXPECT_TRUE(s->done) << length;
         EXPECT_EQ(UCS_OK, r->status);
@@ -76,7 +76,7 @@ protected:
         for (size_t i = 0; i < sends.size(); ++i) {
             recvs.push_back(b->recv(1, ~0ul, room));
         }
-        settle();
+        calm_down();
         for (size_t i = 0; i < sends.size(); ++i) {
             ASSERT_TRUE(sends[i]->done && recvs[i]->done) << i;
             EXPECT_EQ(sends[i]->data.size(), recvs[i]->info.length);
@@ -205,7 +205,7 @@ TEST_F(test_ring_life_long, a_synchronous_one_uses_no_hint)
     EXPECT_EQ(RI_PEER_HINT_FRESH, conn(a, b)->peer->hint.fresh);
 
     recv_ptr r = b->recv(1, ~0ul, TAKEN);
-    settle();
+    calm_down();
     EXPECT_TRUE(r->done);
     ASSERT_TRUE(UCS_PTR_IS_PTR(sent));
     EXPECT_TRUE(ri_req_flags(ri_req_of_handle(sent)) & RI_REQ_COMPLETED);
@@ -259,7 +259,7 @@ TEST_F(test_ring_life_long, longer_than_a_record)
     ri_peer_note_hint(conn(a, b)->peer, RI_RING_HINT_WAITS);
     recv_ptr r = b->recv(1, ~0ul, 100000);
     send_ptr s = a->send(conn(a, b), pattern(1, most), 1);
-    settle();
+    calm_down();
     EXPECT_TRUE(s->done && r->done);
     EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED, r->status);
 
@@ -388,10 +388,10 @@ TEST_F(test_ring_life_long, not_synchronous)
     uint64_t before = ring_messages(b);
     send_ptr s      = a->send(conn(a, b), pattern(1, TAKEN), 1, true);
 
-    settle();
+    calm_down();
     EXPECT_FALSE(s->done);
     recv_ptr r = b->recv(1, ~0ul, TAKEN);
-    settle();
+    calm_down();
     EXPECT_TRUE(s->done && r->done);
     EXPECT_EQ(s->data, r->buffer);
     EXPECT_EQ(before, ring_messages(b));

@@ -107,11 +107,11 @@ TEST_F(test_ring_channel_random, random)
             }
         }
         m_ucx->immediate = -1;
-        settle();
+        calm_down();
         for (auto &n : m_nodes) {
             while (n->worker()->match.num_unexpected > 0) {
                 receives.push_back({n->recv(0, 0, 12 + max_size), n.get()});
-                settle();
+                calm_down();
             }
         }
 

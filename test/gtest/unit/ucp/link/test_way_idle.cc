@@ -136,7 +136,7 @@ TEST_F(test_way_idle, busy)
                 r = recv(to, 5);
             }
             m_a_rdma->holds = m_b_rdma->holds = false;
-            settle();
+            calm_down();
             check(r, to, content, 5);
             EXPECT_EQ(0u, m_b->counters().rndv_fallback);
             exchange(6);

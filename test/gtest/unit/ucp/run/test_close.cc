@@ -35,7 +35,7 @@ protected:
         connect_planes();
         m_b->send(m_back, bytes(LONG), 1);
         m_a->recv(1, ~0ul, LONG);
-        settle();
+        calm_down();
         ASSERT_TRUE(m_back->flags & RI_CONN_PLANE_READ);
         m_content = pattern(1, LONG);
     }
@@ -93,7 +93,7 @@ protected:
         memory to(CONTIG, content.size());
         recv_ptr r = recv(to, tag);
 
-        settle();
+        calm_down();
         check(r, to, content, tag);
     }
 
@@ -417,7 +417,7 @@ TEST_F(test_close, data_by_another_endpoint)
             }
             m_b_plane->read_status = UCS_ERR_INVALID_ADDR;
             recv_ptr r             = recv(to, 5);
-            settle();
+            calm_down();
             EXPECT_EQ(has_other, r->done);
             if (has_other) {
                 check(r, to, content, 5);

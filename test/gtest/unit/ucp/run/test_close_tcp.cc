@@ -47,7 +47,7 @@ protected:
     {
         m_a->send(m_conn, bytes(100), 1);
         m_b->recv(1, ~0ul, 100);
-        settle();
+        calm_down();
     }
 
     void talk_both_ways()
@@ -55,7 +55,7 @@ protected:
         talk_one_way();
         m_b->send(m_back, bytes(100), 1);
         m_a->recv(1, ~0ul, 100);
-        settle();
+        calm_down();
     }
 
     /* Hand over what was sent, but end nothing of UCX's. */

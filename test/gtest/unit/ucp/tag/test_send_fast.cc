@@ -46,7 +46,7 @@ protected:
         for (const bytes &data : m_sent) {
             recv_ptr recv = m_b->recv(7, ~0ul, data.size());
 
-            settle();
+            calm_down();
             ASSERT_TRUE(recv->done);
             ASSERT_EQ(data, recv->buffer);
             m_b->release_done();
@@ -77,7 +77,7 @@ TEST_F(test_send_fast, number_of_what_is_held_back)
     EXPECT_EQ(conn(c, d)->tx_sn,
               ucs_list_head(&conn(c, d)->sends, ri_send_req_t, list)->sn);
     m_ucx->complete();
-    settle();
+    calm_down();
     EXPECT_TRUE(send->done);
     recv = d->recv(7, ~0ul, 8);
     EXPECT_TRUE(recv->done);

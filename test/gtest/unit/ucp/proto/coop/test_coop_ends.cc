@@ -6,7 +6,7 @@
  */
 
 #include "coop_test.h"
-#include "unit/fakes/settle_clock.h"
+#include "unit/fakes/quiesce_clock.h"
 
 namespace {
 
@@ -304,7 +304,7 @@ TEST_F(test_coop_ends, receivers_worker_ends)
 TEST_F(test_coop_ends, receivers_worker_ends_with_a_stopped_sender)
 {
     const std::string text("does not go on");
-    settle_clock clock(0.001);
+    quiesce_clock clock(0.001);
     bytes content = pattern(1, LONG);
     send_ptr s1   = send_unmatched(content, 5);
     send_ptr s2   = send_unmatched(content, 6);
@@ -322,8 +322,8 @@ TEST_F(test_coop_ends, receivers_worker_ends_with_a_stopped_sender)
         }
     }
     EXPECT_EQ(2u, busy);
-    m_b->may_end_open = true;
-    ri_settle_timeout = 0.05;
+    m_b->may_end_open  = true;
+    ri_quiesce_timeout = 0.05;
     ::testing::internal::CaptureStderr();
     m_b.reset();
     std::string log = ::testing::internal::GetCapturedStderr();

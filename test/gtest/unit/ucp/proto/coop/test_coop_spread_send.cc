@@ -411,7 +411,7 @@ TEST_F(test_coop_spread_send, receivers_worker_ends_with_two_messages)
     m_b->may_end_open = true;
     double began      = ri_clock_now();
     m_b.reset();
-    EXPECT_LT(ri_clock_now() - began, ri_settle_timeout) << "no wait in vain";
+    EXPECT_LT(ri_clock_now() - began, ri_quiesce_timeout) << "no wait in vain";
     pump_sender();
     for (unsigned i = 0; i < 2; ++i) {
         EXPECT_TRUE(r[i]->done);

@@ -30,7 +30,7 @@ protected:
     uint64_t used(node &n) { return n.counters().pool_bytes; }
 
     /* Until all is read and given back */
-    void settle() override
+    void calm_down() override
     {
         pump();
         for (int i = 0; i < PATIENCE; ++i) {

@@ -52,7 +52,7 @@ TEST_F(test_pool_send, shapes)
         EXPECT_EQ(0u, m_b->counters().held_bytes);
     };
     auto end = [this] {
-        settle();
+        calm_down();
         EXPECT_EQ(0u, used(*m_a));
         EXPECT_EQ(0u, m_a->counters().rx_stale);
         expect_numbers_add_up();
@@ -142,7 +142,7 @@ TEST_F(test_pool_send, pool_is_empty)
             check(recvs[39 - i], *to[i], pattern(i, MEDIUM), i);
             EXPECT_TRUE(sends[i]->done);
         }
-        settle();
+        calm_down();
         EXPECT_EQ(0u, used(*m_a));
         m_conn->flags |= RI_CONN_PLANE_READ;
     }
@@ -166,7 +166,7 @@ TEST_F(test_pool_send, truncated)
         EXPECT_TRUE(bytes(MEDIUM - 1) == to.read());
     }
     EXPECT_EQ(0u, m_b_plane->reads);
-    settle();
+    calm_down();
     EXPECT_EQ(0u, used(*m_a));
 }
 
@@ -177,7 +177,7 @@ TEST_F(test_pool_send, unpack_fails)
     to.generic().fails_at = 0;
     recv_ptr r            = recv(to, 5);
     send_pool(5, bytes(MEDIUM));
-    settle();
+    calm_down();
     ASSERT_TRUE(r->done);
     EXPECT_EQ(UCS_ERR_IO_ERROR, r->status);
     EXPECT_EQ(0u, used(*m_a));
@@ -291,7 +291,7 @@ TEST_F(test_pool_send, before_a_lost_number)
     EXPECT_FALSE(m_ab->closed);
     recv_ptr r = recv(to, 5);
     check(r, to, content, 5);
-    settle();
+    calm_down();
     EXPECT_EQ(0u, used(*m_a));
     EXPECT_TRUE(m_ab->closed);
     ri_req_put(ri_req_of_handle(close));
@@ -312,7 +312,7 @@ TEST_F(test_pool_send, stock_holds_it_back)
     m_ucx->complete();
     EXPECT_TRUE(s->done);
     EXPECT_EQ(UCS_OK, s->status);
-    settle();
+    calm_down();
     check(r, to, content, 5);
     EXPECT_EQ(0u, used(*m_a));
 }
@@ -460,7 +460,7 @@ TEST_F(test_pool_send, flush_and_close)
         pump();
         EXPECT_FALSE(m_ab->closed);
         recv_ptr r = recv(to, 5);
-        settle();
+        calm_down();
         check(r, to, content, 5);
         EXPECT_TRUE(m_ab->closed);
         EXPECT_TRUE(ri_req_flags(ri_req_of_handle(close)) & RI_REQ_COMPLETED);
@@ -495,7 +495,7 @@ TEST_F(test_pool_send, both_close)
         ucs_status_ptr_t close_b = ri_ep_close(m_back, &param);
         pump();
         recv_ptr r2 = m_a->recv(6, ~0ul, MEDIUM);
-        settle();
+        calm_down();
         for (int i = 0; i < PATIENCE; ++i) {
             m_a->progress();
         }

@@ -42,7 +42,7 @@ TEST_F(test_pool_send_away, longer_messages_are_copied)
         recv_ptr r = recv(to, 9);
         pump();
         check(r, to, content, 9);
-        settle();
+        calm_down();
         EXPECT_EQ(0u, used(*m_a));
     }
 }
@@ -89,7 +89,7 @@ TEST_F(test_pool_send_away, data_in_runs)
         pump();
         check(r, to, content, 9);
         EXPECT_TRUE(s->done);
-        settle();
+        calm_down();
         EXPECT_EQ(0u, used(*m_a));
     }
 }
@@ -114,7 +114,7 @@ TEST_F(test_pool_send_away, half_of_the_pool_is_left)
         pump();
         check(r, to, pattern(2, length), 9);
     }
-    settle();
+    calm_down();
     EXPECT_EQ(0u, used(*m_a));
 }
 

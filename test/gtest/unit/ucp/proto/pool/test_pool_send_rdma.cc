@@ -25,7 +25,7 @@ protected:
         connect();
     }
 
-    void settle() override
+    void calm_down() override
     {
         pump();
         housekeeping();
@@ -89,7 +89,7 @@ TEST_F(test_pool_send_rdma, shapes)
                     pump();
                     r = recv(to, 5);
                 }
-                settle();
+                calm_down();
                 check(r, to, content, 5);
                 EXPECT_EQ(0u, used());
                 EXPECT_EQ(1u, m_a_rdma->keys()) << "registered once";
@@ -126,9 +126,9 @@ TEST_F(test_pool_send_rdma, too_many_pieces_to_be_described)
 
         EXPECT_EQ(c.type, m_ab->sent.back().parse().type);
         EXPECT_EQ(c.type == RI_WIRE_POOL, s->done);
-        settle();
+        calm_down();
         check(r, to, content, 5);
-        settle();
+        calm_down();
         EXPECT_TRUE(s->done);
         EXPECT_EQ(0u, used());
     }
@@ -151,7 +151,7 @@ TEST_F(test_pool_send_rdma, half_of_the_pool_is_left)
         memory to(CONTIG, size);
         recv_ptr r = recv(to, tag);
 
-        settle();
+        calm_down();
         check(r, to, pattern(tag, size), tag);
     };
 
@@ -187,7 +187,7 @@ TEST_F(test_pool_send_rdma, runs_that_cannot_be_registered)
         send_ptr s = m_a->send_of(m_conn, type.memory.data(), 1, type.datatype, 5);
         EXPECT_EQ(fails ? RI_WIRE_POOL : RI_WIRE_RTS, m_ab->sent.back().parse().type);
         EXPECT_EQ(0u, m_a_rdma->bad_regs);
-        settle();
+        calm_down();
         check(r, to, content, 5);
         check_sent(s);
         EXPECT_EQ(type.started, type.finished);
@@ -200,7 +200,7 @@ TEST_F(test_pool_send_rdma, longer_than_its_receive)
     recv_ptr r = recv(to, 5);
 
     send_pool(5, pattern(1, MEDIUM));
-    settle();
+    calm_down();
     ASSERT_TRUE(r->done);
     EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED, r->status);
     EXPECT_EQ(0u, m_b_rdma->reads);
@@ -233,7 +233,7 @@ TEST_F(test_pool_send_rdma, buffers_are_kept_until_they_are_given_back)
     rndv_ptr s    = send(from, 99);
     EXPECT_EQ(1u, m_ab->count(RI_WIRE_RTS)) << "no room";
     m_b_rdma->holds = false;
-    settle();
+    calm_down();
     for (unsigned i = 0; i < r.size(); ++i) {
         check(r[i], *to[i], pattern(i, MEDIUM), i);
     }
@@ -253,13 +253,13 @@ TEST_F(test_pool_send_rdma, buffers_that_make_room)
         to.push_back(std::make_unique<memory>(CONTIG, MEDIUM));
         r.push_back(recv(*to.back(), 1));
     }
-    settle();
+    calm_down();
     EXPECT_EQ(POOL / 32768, m_a_rdma->keys());
     send_pool(2, pattern(77, 65536));
     EXPECT_EQ(POOL / 32768 - 1, m_a_rdma->keys()) << "two went, one came";
     memory in(CONTIG, 65536);
     recv_ptr last = recv(in, 2);
-    settle();
+    calm_down();
     check(last, in, pattern(77, 65536), 2);
 }
 
@@ -276,7 +276,7 @@ TEST_F(test_pool_send_rdma, sender_cannot_register)
         recv_ptr r           = recv(to, 5);
         rndv_ptr s           = send(from, 5);
         EXPECT_EQ(good ? RI_WIRE_POOL : RI_WIRE_BULK, m_ab->sent.back().parse().type);
-        settle();
+        calm_down();
         check(r, to, content, 5);
         EXPECT_TRUE(s->done);
         EXPECT_EQ(0u, used());
@@ -306,7 +306,7 @@ TEST_F(test_pool_send_rdma, failures)
                                  (what == END_BROKEN) ? UCS_ERR_UNREACHABLE :
                                                         UCS_OK;
         send_pool(5, content);
-        settle();
+        calm_down();
         check(r, to, content, 5);
         EXPECT_EQ(1u, m_b->counters().rndv_fallback);
         EXPECT_FALSE(m_conn->flags & RI_CONN_WAY);
@@ -337,7 +337,7 @@ TEST_F(test_pool_send_rdma, way_fails_under_way)
     for (unsigned i = 4; i < 8; ++i) {
         r.push_back(recv(*to[i], i));
     }
-    settle();
+    calm_down();
     for (unsigned i = 0; i < 8; ++i) {
         check(r[i], *to[i], pattern(i, MEDIUM), i);
     }
@@ -358,7 +358,7 @@ TEST_F(test_pool_send_rdma, stream_breaks)
     EXPECT_EQ(0u, used()) << "nobody needs it any more";
     EXPECT_FALSE(r->done) << "the network still writes there";
     m_b_rdma->holds = false;
-    settle();
+    calm_down();
     ASSERT_TRUE(r->done);
     EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
 }

@@ -107,7 +107,7 @@ TEST_F(test_pool_send_release, a_release_rides_on_a_message)
         m_a->progress();
         EXPECT_TRUE(r2->done);
         EXPECT_EQ(0u, used(*m_a));
-        settle();
+        calm_down();
         EXPECT_EQ(alone, m_b->counters().tx_release);
         EXPECT_EQ(0u, stale(*m_a));
     }
@@ -131,7 +131,7 @@ TEST_F(test_pool_send_release, releases_through_the_ring)
     EXPECT_TRUE(m_ba->sent.empty());
     EXPECT_LT(0u, m_b->counters().tx_release);
     EXPECT_GT(20u, m_b->counters().tx_release);
-    settle();
+    calm_down();
     EXPECT_EQ(0u, used(*m_a));
     EXPECT_EQ(0u, stale(*m_a));
 }
@@ -147,7 +147,7 @@ TEST_F(test_pool_send_release, release_while_the_ring_goes)
     EXPECT_NE(0u, m_back->release.id);
     ri_ring_life_stop(m_back);
     EXPECT_EQ(nullptr, m_back->ring);
-    settle();
+    calm_down();
     EXPECT_EQ(0u, used(*m_a));
 
     /* ... and the endpoint, of which there is another one */
@@ -162,7 +162,7 @@ TEST_F(test_pool_send_release, release_while_the_ring_goes)
     ri_conn_destroy(m_back, UCS_ERR_CANCELED);
     m_ba   = ba2;
     m_back = back2;
-    settle();
+    calm_down();
     EXPECT_EQ(0u, used(*m_a));
     EXPECT_EQ(0u, stale(*m_a));
 }
@@ -190,7 +190,7 @@ TEST_F(test_pool_send_release, release_of_a_conn_that_fails)
         }
         m_ba   = ba2;
         m_back = back2;
-        settle();
+        calm_down();
         EXPECT_EQ(0u, used(*m_a));
         EXPECT_EQ(0u, stale(*m_a));
         stop();
@@ -217,7 +217,7 @@ TEST_F(test_pool_send_release, releases_that_are_owed)
     EXPECT_EQ(2u, ucs_list_length(&stream()->peer->owed));
     m_ba   = m_b->new_endpoint(m_a.get());
     m_back = m_b->connect(m_ba, SENDER);
-    settle();
+    calm_down();
     EXPECT_EQ(0u, used(*m_a));
     EXPECT_EQ(0u, stale(*m_a));
 }
@@ -494,7 +494,7 @@ TEST_F(test_pool_send_release, pool_with_any_flags)
     recv_ptr r = recv(to, 5);
     pool(stream()->next_sn, 5, content, 0xffff & ~RI_WIRE_RTS_KEYS, 0);
     check(r, to, content, 5);
-    settle();
+    calm_down();
     EXPECT_EQ(1u, stale(*m_a));
 }
 

@@ -6,7 +6,7 @@
  */
 
 #include "rtr_test.h"
-#include "unit/fakes/settle_clock.h"
+#include "unit/fakes/quiesce_clock.h"
 
 #include <chrono>
 #include <thread>
@@ -101,7 +101,7 @@ protected:
     void SetUp() override
     {
         rtr_test::SetUp();
-        ri_settle_timeout = 0.5; /* for as long, it is not waited for again */
+        ri_quiesce_timeout = 0.5; /* for as long, it is not waited for again */
         for (recv_ptr &r : m_r) {
             r = post_seen();
             set_state(r, RI_RING_GRANT_USED);
@@ -123,7 +123,7 @@ protected:
 
     ri_ring_slot_t *slot() { return &m_conn->ring->control->slots[3]; }
 
-    settle_clock m_clock{0.001};
+    quiesce_clock m_clock{0.001};
     recv_ptr m_r[3];
 };
 
@@ -140,7 +140,7 @@ TEST_F(test_rtr_stopped, stream_breaks)
 TEST_F(test_rtr_stopped, ring_is_given_back_and_stream_breaks)
 {
     ri_ring_life_stop(m_back);
-    ri_settle_timeout = 1e9;
+    ri_quiesce_timeout = 1e9;
     ri_stream_break(stream(), "a test");
     check_log();
     for (const recv_ptr &r : m_r) {

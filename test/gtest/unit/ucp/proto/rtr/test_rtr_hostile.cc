@@ -318,7 +318,7 @@ TEST_F(test_rtr_hostile, garbage_in_a_grant_and_an_rts)
 {
     const uint64_t words[] = {0, ~0ul, 0x1234567800000001ul};
 
-    ri_settle_timeout =
+    ri_quiesce_timeout =
             0.01; /* one of the states means that the sender is about to go on */
     for (uint64_t garbage : words) {
         recv_ptr r = post(), gone = post();

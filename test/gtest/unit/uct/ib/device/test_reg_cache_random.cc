@@ -65,7 +65,7 @@ public:
         }
         all.push_back({real, from, to, true, false, 1, 0});
         trim();
-        settle();
+        drop_dead();
         counters.reg_bytes_max = std::max(counters.reg_bytes_max, counters.reg_bytes);
     }
 
@@ -78,7 +78,7 @@ public:
             r.dead = !r.cached;
         }
         trim();
-        settle();
+        drop_dead();
     }
 
     void unmap(uintptr_t start, uintptr_t end)
@@ -91,7 +91,7 @@ public:
     }
 
     /* What is dead goes at the next call */
-    void settle()
+    void drop_dead()
     {
         all.erase(std::remove_if(all.begin(), all.end(),
                                  [](const region &r) { return r.dead; }),
@@ -177,7 +177,7 @@ TEST_F(test_reg_cache_random, random)
                 bool hit                = naive.expect_hit(first, end);
                 ri_reg_region_t *region = get(first, end - first);
 
-                naive.settle();
+                naive.drop_dead();
                 ASSERT_NE(nullptr, region);
                 if (hit) {
                     naive.hit(region);
@@ -200,7 +200,7 @@ TEST_F(test_reg_cache_random, random)
             }
 
             auto now = counters();
-            naive.settle();
+            naive.drop_dead();
             EXPECT_EQ(0, memcmp(&now, &naive.counters, sizeof(now)))
                     << now.reg_hits << " " << now.reg_misses << " " << now.reg_evicted
                     << " " << now.reg_replaced << " " << now.reg_invalidated << " "

@@ -9,23 +9,23 @@
  * A peer was stopped in one call, and so in one write. If others seem to be under way as well,
  * they are not waited for one after the other: all that ends within some time has one time-out.
  */
-#ifndef RI_SETTLE_H
-#define RI_SETTLE_H
+#ifndef RI_QUIESCE_H
+#define RI_QUIESCE_H
 
 #include "../core/peer.h"
 
 /** How long a peer is waited for, and for how long it is not waited for again then; seconds. */
-extern double ri_settle_timeout;
+extern double ri_quiesce_timeout;
 
 /** What a wait goes by: a clock in seconds, and a call that lets others have the processor. */
-extern double (*ri_settle_clock)(void);
-extern int (*ri_settle_yield)(void);
+extern double (*ri_quiesce_clock)(void);
+extern int (*ri_quiesce_yield)(void);
 
-typedef int (*ri_settle_func_t)(void *arg);
+typedef int (*ri_quiesce_func_t)(void *arg);
 
-/** Wait while @a is_writing says that @a peer writes: until it is gone, or for ri_settle_timeout
+/** Wait while @a is_writing says that @a peer writes: until it is gone, or for ri_quiesce_timeout
  * in all, and only shortly if it was waited for in vain not long ago. Makes no progress, so
  * nothing calls back. @return Whether it has ended; 0: the peer may still be writing. */
-int ri_settle(ri_peer_t *peer, ri_settle_func_t is_writing, void *arg);
+int ri_quiesce(ri_peer_t *peer, ri_quiesce_func_t is_writing, void *arg);
 
 #endif

@@ -1,13 +1,13 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* Waiting for what a peer writes. (src/ucp/link/settle.c) */
+/* Waiting for what a peer writes. (src/ucp/link/quiesce.c) */
 
 #include "unit/common/pair_test.h"
-#include "unit/fakes/settle_clock.h"
+#include "unit/fakes/quiesce_clock.h"
 
 namespace {
 
-class test_settle : public pair_test {
+class test_quiesce : public pair_test {
 protected:
     void SetUp() override
     {
@@ -39,11 +39,11 @@ protected:
     }
 
     /* @return How often it was looked at. */
-    unsigned long settle(unsigned long left, bool ends = true)
+    unsigned long quiesce(unsigned long left, bool ends = true)
     {
         writing w = {left, 0};
 
-        EXPECT_EQ(ends, !!ri_settle(m_peer, is_writing, &w));
+        EXPECT_EQ(ends, !!ri_quiesce(m_peer, is_writing, &w));
         return w.looks;
     }
 
@@ -66,92 +66,92 @@ protected:
 
     static constexpr unsigned long FOR_EVER = ~0ul;
 
-    settle_clock m_clock;
+    quiesce_clock m_clock;
     ri_peer_t *m_peer;
     bool m_logged = false;
 };
 
-TEST_F(test_settle, ends)
+TEST_F(test_quiesce, ends)
 {
-    EXPECT_EQ(1u, settle(0)) << "nothing is written";
-    EXPECT_EQ(2u, settle(1));
-    EXPECT_EQ(10001u, settle(10000));
+    EXPECT_EQ(1u, quiesce(0)) << "nothing is written";
+    EXPECT_EQ(2u, quiesce(1));
+    EXPECT_EQ(10001u, quiesce(10000));
     EXPECT_EQ(0u, log());
 }
 
-TEST_F(test_settle, gone)
+TEST_F(test_quiesce, gone)
 {
     m_peer->gone.is_ended = 1;
-    EXPECT_EQ(101u, settle(100)) << "it may have ended by the next look";
-    settle(FOR_EVER, false);
+    EXPECT_EQ(101u, quiesce(100)) << "it may have ended by the next look";
+    quiesce(FOR_EVER, false);
     EXPECT_EQ(0u, log());
 }
 
 /* It was stopped. What it seems to write besides is not waited for, but for a moment. */
-TEST_F(test_settle, stopped)
+TEST_F(test_quiesce, stopped)
 {
-    ri_settle_timeout = 0.01;
-    EXPECT_LT(1u, settle(FOR_EVER, false));
-    ri_settle_timeout = 1e9;
+    ri_quiesce_timeout = 0.01;
+    EXPECT_LT(1u, quiesce(FOR_EVER, false));
+    ri_quiesce_timeout = 1e9;
     for (unsigned i = 0; i < 5; ++i) {
-        EXPECT_EQ(1025u, settle(FOR_EVER, false));
-        EXPECT_EQ(101u, settle(100)) << "it goes on";
-        ri_settle_timeout = 0.01;
-        settle(FOR_EVER, false);
-        ri_settle_timeout = 1e9;
+        EXPECT_EQ(1025u, quiesce(FOR_EVER, false));
+        EXPECT_EQ(101u, quiesce(100)) << "it goes on";
+        ri_quiesce_timeout = 0.01;
+        quiesce(FOR_EVER, false);
+        ri_quiesce_timeout = 1e9;
     }
     EXPECT_EQ(6u, log());
 }
 
 /* Others have the processor, and it takes long until this process gets it again. All that ends
  * then has one time-out all the same, and who has ended is not waited for. */
-TEST_F(test_settle, stopped_on_a_machine_with_other_work)
+TEST_F(test_quiesce, stopped_on_a_machine_with_other_work)
 {
-    m_clock.step      = 0.005;
-    ri_settle_timeout = 10;
-    double start      = m_clock.now;
-    settle(FOR_EVER, false);
+    m_clock.step       = 0.005;
+    ri_quiesce_timeout = 10;
+    double start       = m_clock.now;
+    quiesce(FOR_EVER, false);
     EXPECT_LE(10, m_clock.now - start);
     EXPECT_GT(10.1, m_clock.now - start);
     for (unsigned i = 0; i < 2 * RI_RING_SLOTS; ++i) {
-        settle(FOR_EVER, false);
+        quiesce(FOR_EVER, false);
     }
     EXPECT_GT(15, m_clock.now - start);
-    EXPECT_EQ(2u, settle(1)) << "it goes on";
+    EXPECT_EQ(2u, quiesce(1)) << "it goes on";
     EXPECT_EQ(1u, log());
 }
 
-TEST_F(test_settle, gone_on_a_machine_with_other_work)
+TEST_F(test_quiesce, gone_on_a_machine_with_other_work)
 {
     m_clock.step          = 0.005;
     m_peer->gone.is_ended = 1;
     double start          = m_clock.now;
-    settle(FOR_EVER, false);
+    quiesce(FOR_EVER, false);
     EXPECT_GT(0.1, m_clock.now - start);
     EXPECT_EQ(0u, log());
 }
 
 /* Each peer for itself. */
-TEST_F(test_settle, another_one_was_stopped)
+TEST_F(test_quiesce, another_one_was_stopped)
 {
-    ri_settle_timeout = 0.01;
-    settle(FOR_EVER, false);
-    ri_settle_timeout = 1e9;
-    m_peer            = m_conn->peer;
-    EXPECT_EQ(10001u, settle(10000));
+    ri_quiesce_timeout = 0.01;
+    quiesce(FOR_EVER, false);
+    ri_quiesce_timeout = 1e9;
+    m_peer             = m_conn->peer;
+    EXPECT_EQ(10001u, quiesce(10000));
 }
 
 /* Later it may have gone on. */
-TEST_F(test_settle, again_later)
+TEST_F(test_quiesce, again_later)
 {
-    ri_settle_timeout = 0.01;
-    settle(FOR_EVER, false);
+    ri_quiesce_timeout = 0.01;
+    quiesce(FOR_EVER, false);
     m_peer->given_up -= 10;
-    ri_settle_timeout = 5;
-    EXPECT_EQ(10001u, settle(10000));
-    EXPECT_EQ(10001u, settle(10000));
-    ri_settle_timeout = 0.01;
-    settle(FOR_EVER, false);
+    ri_quiesce_timeout = 5;
+    EXPECT_EQ(10001u, quiesce(10000));
+    EXPECT_EQ(10001u, quiesce(10000));
+    ri_quiesce_timeout = 0.01;
+    quiesce(FOR_EVER, false);
     EXPECT_EQ(2u, log());
 }
 

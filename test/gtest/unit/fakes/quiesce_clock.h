@@ -2,18 +2,18 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A clock for ri_settle() that stands still but for its yields: how long these take is the test's
+ * A clock for ri_quiesce() that stands still but for its yields: how long these take is the test's
  * choice, and not that of other work on the machine.
  */
-#ifndef UNIT_SETTLE_CLOCK_H
-#define UNIT_SETTLE_CLOCK_H
+#ifndef UNIT_QUIESCE_CLOCK_H
+#define UNIT_QUIESCE_CLOCK_H
 
 #include "unit/common/ri_cpp.h"
 #include "unit/common/setting.h"
 
-class settle_clock {
+class quiesce_clock {
 public:
-    explicit settle_clock(double seconds_per_yield = 1e-6)
+    explicit quiesce_clock(double seconds_per_yield = 1e-6)
     {
         step = seconds_per_yield;
         now  = 1000;
@@ -28,8 +28,8 @@ private:
         return 0;
     }
 
-    setting<double (*)()> m_clock{ri_settle_clock, [] { return now; }};
-    setting<int (*)()> m_yield{ri_settle_yield, yield};
+    setting<double (*)()> m_clock{ri_quiesce_clock, [] { return now; }};
+    setting<int (*)()> m_yield{ri_quiesce_yield, yield};
 };
 
 #endif
