@@ -210,9 +210,9 @@ static ucs_status_t net_reg(ri_plane_t *plane, void *address, size_t length,
         return UCS_ERR_NO_MEMORY;
     }
     ++net.keys;
-    memory->region     = (address != NULL) ? address : memory;
-    memory->local_key  = 1;
-    memory->remote_key = 2;
+    memory->registration = (address != NULL) ? address : memory;
+    memory->local_key    = 1;
+    memory->remote_key   = 2;
     return UCS_OK;
 }
 

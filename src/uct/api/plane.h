@@ -72,7 +72,7 @@ typedef struct ri_plane_ops ri_plane_ops_t;
     _c(reg_bytes_max, "bytes", "of registered memory, the most at any time")
 /* clang-format on */
 
-/* Invariant: each region that was registered is in reg_regions, or was evicted, replaced or
+/* Invariant: each registration that was made is in reg_regions, or was evicted, replaced or
  * invalidated, or deregistered at once because nothing is kept. */
 typedef struct ri_plane_counters {
 #define RI_PLANE_COUNTER_MEMBER(_name, _unit, _doc) uint64_t _name;
@@ -82,7 +82,7 @@ typedef struct ri_plane_counters {
 
 /* Memory that was registered, for planes with RI_PLANE_KEYS. */
 typedef struct ri_plane_memory {
-    void *region;        /* the plane's own; NULL: not registered */
+    void *registration;  /* the plane's own; NULL: not registered */
     uint32_t local_key;  /* for transfers that this process starts */
     uint32_t remote_key; /* for transfers that the remote process starts */
 } ri_plane_memory_t;
@@ -226,7 +226,7 @@ struct ri_plane_ops {
      * RI_PLANE_KEYS: make memory reachable for the remote and this side, until release().
      * Registrations are kept and used again, see uct/ib/device/reg_cache.h.
      *
-     * @param memory  Set to the keys. Its region is NULL after an error.
+     * @param memory  Set to the keys. Its registration is NULL after an error.
      *
      * @return UCS_OK. An error: nothing is registered.
      */
@@ -234,7 +234,7 @@ struct ri_plane_ops {
                         ri_plane_memory_t *memory);
 
     /** RI_PLANE_KEYS: memory of reg() or reg_source() need not be reachable any more. If @a memory
-     * has no region there is nothing to do; it has none afterwards. */
+     * has no registration there is nothing to do; it has none afterwards. */
     void (*release)(ri_plane_t *plane, ri_plane_memory_t *memory);
 
     /** Not RI_PLANE_INLINE: tell what has ended, go on with what waits. May be called at any

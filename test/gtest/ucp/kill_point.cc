@@ -31,7 +31,7 @@ constexpr unsigned long TRAP_FLAG = 0x100;
 constexpr size_t PAGE = 4096, LINE = 64, STAMP = 4;
 
 /* A ring that this process has mapped, and what it was like at the last look. */
-struct region {
+struct mapping {
     const unsigned char *start;
     std::vector<unsigned char> was;
 
@@ -50,7 +50,7 @@ struct region {
 kill_point g_point = {kill_at::END, 0};
 unsigned long g_count;
 bool g_refused;
-std::vector<region> g_regions;
+std::vector<mapping> g_mappings;
 
 [[noreturn]] void die()
 {
@@ -60,12 +60,12 @@ std::vector<region> g_regions;
     }
 }
 
-void find_regions()
+void find_mappings()
 {
     std::unique_ptr<FILE, int (*)(FILE *)> maps(fopen("/proc/self/maps", "r"), fclose);
     char line[512];
 
-    g_regions.clear();
+    g_mappings.clear();
     while (maps && (fgets(line, sizeof(line), maps.get()) != nullptr)) {
         unsigned long start, end;
         if ((strstr(line, "/memfd:ucxri-ring") == nullptr) ||
@@ -73,7 +73,7 @@ void find_regions()
             continue;
         }
         const unsigned char *at = reinterpret_cast<const unsigned char *>(start);
-        g_regions.push_back({at, {at, at + (end - start)}});
+        g_mappings.push_back({at, {at, at + (end - start)}});
     }
 }
 
@@ -81,7 +81,7 @@ void find_regions()
 /* After each instruction. */
 void on_step(int, siginfo_t *, void *)
 {
-    for (region &r : g_regions) {
+    for (mapping &r : g_mappings) {
         if (r.changed() && (++g_count == g_point.n)) {
             die();
         }
@@ -201,7 +201,7 @@ void kill_point_arm(const kill_point &point)
 void kill_point_in(const std::function<void()> &code)
 {
     if (g_point.what == kill_at::STORE) {
-        find_regions();
+        find_mappings();
         step(code);
     } else {
         code();

@@ -30,8 +30,8 @@
  */
 ucs_status_t ri_ib_device_get(ri_ib_device_t **device_p);
 
-/** Give the device back; it is closed with the last one who has it. No region of its memory may
- * be in use. Any thread. */
+/** Give the device back; it is closed with the last one who has it. No registration may be
+ * in use. Any thread. */
 void ri_ib_device_put(ri_ib_device_t *device);
 
 #endif

@@ -94,21 +94,21 @@ static const ri_reg_ops_t memory_ops = {.reg = memory_reg, .dereg = memory_dereg
 ucs_status_t ri_ib_memory_open(ri_ib_device_t *device)
 {
     const ri_reg_cache_params_t params = {
-            .ops         = &memory_ops,
-            .arg         = device,
-            .enable      = ri_config.reg_cache,
-            .max_bytes   = ri_config.reg_cache_size,
-            .max_regions = ri_config.reg_cache_count,
+            .ops               = &memory_ops,
+            .arg               = device,
+            .enable            = ri_config.reg_cache,
+            .max_bytes         = ri_config.reg_cache_size,
+            .max_registrations = ri_config.reg_cache_count,
     };
 
     return ri_reg_cache_create(&params, &device->cache);
 }
 
 static ucs_status_t memory_get(ri_ib_device_t *device, void *address, size_t length,
-                               unsigned access, ri_reg_region_t **region_p)
+                               unsigned access, ri_registration_t **registration_p)
 {
     ucs_status_t status = ri_reg_cache_get(device->cache, address, length, access,
-                                           region_p);
+                                           registration_p);
 
     /* Not earlier: there may be room when others are given up. */
     if (ri_unlikely(status == UCS_ERR_NO_MEMORY)) {
@@ -117,27 +117,27 @@ static ucs_status_t memory_get(ri_ib_device_t *device, void *address, size_t len
     return status;
 }
 
-/* Constant memory costs a registration that fails, but only when it is in no region yet: the
- * cache asks for more than it needs, and keeps what it gets. */
+/* Constant memory costs an attempt that fails, but only while it is not registered: the cache asks
+ * for more than it needs, and keeps what it gets. */
 ucs_status_t ri_ib_memory_reg(ri_ib_device_t *device, void *address, size_t length,
                               unsigned access, ri_plane_memory_t *memory)
 {
-    ri_reg_region_t *region = NULL;
-    ucs_status_t status     = memory_get(device, address, length, access, &region);
+    ri_registration_t *registration = NULL;
+    ucs_status_t status = memory_get(device, address, length, access, &registration);
 
-    memory->region = region;
+    memory->registration = registration;
     if (status == UCS_OK) {
-        memory->local_key  = region->keys.lkey;
-        memory->remote_key = region->keys.rkey;
+        memory->local_key  = registration->keys.lkey;
+        memory->remote_key = registration->keys.rkey;
     }
     return status;
 }
 
 void ri_ib_memory_release(ri_ib_device_t *device, ri_plane_memory_t *memory)
 {
-    if (memory->region != NULL) {
-        ri_reg_cache_put(device->cache, memory->region);
-        memory->region = NULL;
+    if (memory->registration != NULL) {
+        ri_reg_cache_put(device->cache, memory->registration);
+        memory->registration = NULL;
     }
 }
 

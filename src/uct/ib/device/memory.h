@@ -24,7 +24,8 @@ ucs_status_t ri_ib_memory_open(ri_ib_device_t *device);
  * Have memory registered: reg() and reg_source() of planes. Any thread.
  *
  * @param access  RI_REG_*: what the device does to the memory.
- * @param memory  Set to the keys; its region is to be given back. After an error there is none.
+ * @param memory  Set to the keys, with a registration to be given back. After an error there is
+ *                none.
  *
  * @return UCS_OK. UCS_ERR_INVALID_ADDR: the memory cannot be accessed in this way.
  *         UCS_ERR_NO_MEMORY: a limit was reached, of which the user has been told. Or what
@@ -33,8 +34,8 @@ ucs_status_t ri_ib_memory_open(ri_ib_device_t *device);
 ucs_status_t ri_ib_memory_reg(ri_ib_device_t *device, void *address, size_t length,
                               unsigned access, ri_plane_memory_t *memory);
 
-/** Give registered memory back: release() of planes. Without a region there is nothing to do; @a
- * memory has none afterwards. */
+/** Give registered memory back: release() of planes. Without a registration there is nothing to do;
+ * @a memory has none afterwards. */
 void ri_ib_memory_release(ri_ib_device_t *device, ri_plane_memory_t *memory);
 
 #endif

@@ -2,22 +2,22 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Why no stale region is ever handed out
+ * Why no stale registration is ever handed out
  *
- * A region is stale when one of its addresses means other memory than at registration. For
+ * A registration is stale when one of its addresses means other memory than at its start. For
  * that the memory has to go first, which makes an event (mem_events.h), inside of the call
- * that lets it go. The event either takes the lock and detaches the region, or leaves its
+ * that lets it go. The event either takes the lock and detaches the registration, or leaves its
  * range in the queue. Whoever gets the address after that got it from that call or from a
  * later one, so its get begins after the event has ended; it takes the lock, empties the
- * queue before it looks anything up, and finds the region gone. It does not matter that the
+ * queue before it looks anything up, and finds the registration gone. It does not matter that the
  * kernel acts after the event and not before it, as long as nobody registers the memory in
  * between:
  *   - An application that passes memory which it is unmapping at the same time has an error
  *     of its own. What is mapped there next makes an event, too, so that not even this
  *     leaves anything behind (except after madvise, where nothing is mapped).
- *   - Pages are registered beside the ones asked for only if other regions have them. The
+ *   - Pages are registered beside the ones asked for only if other registrations have them. The
  *     event has detached these, so they are not in the tree for a get that comes later.
- *   - A get that is registering meanwhile has its region in the tree already. The event
+ *   - A get that is registering meanwhile has its registration in the tree already. The event
  *     detaches it, the get notices and registers again: what was asked for, without more.
  * An event under way whose range is not in the queue yet needs no care: its call has not
  * come to the kernel. Where Open MPI's own hooks are in use, new memory makes no event, and brk
@@ -29,14 +29,14 @@
  * that the thread's own events find it free. A signal handler may still unmap memory while
  * the thread that it interrupts has the lock: an event never waits for it. Events that find
  * it taken go to the queue; the lock covers a few look-ups at most, so that the queue is for
- * those few that came meanwhile. If it is full all regions are detached.
+ * those few that came meanwhile. If it is full all registrations are detached.
  *
  * What is merged
  *
- * A get whose memory overlaps regions without being in one of them registers it together
+ * A get whose memory overlaps registrations without being in one of them registers it together
  * with those, if that at most doubles what it registers. So a program that moves through an
  * array with a step other than the size pays twice at most, where always merging would
- * register all that came before again at each step. Regions that a new one contains are
+ * register all that came before again at each step. Registrations that a new one contains are
  * given up, when their references are gone. Neighbours are not merged: that saves nothing
  * until somebody asks for both at once, and then they are.
  */
@@ -61,10 +61,10 @@ struct ri_reg_cache {
     unsigned process; /* see process.h */
     ri_mem_events_t events;
 
-    /* over all below, and what regions say they have of the cache */
+    /* over all below, and what registrations say they have of the cache */
     pthread_mutex_t lock;
     ri_interval_tree_t tree;
-    /* cached and idle regions, the one that was used last at the end */
+    /* cached and idle registrations, the one that was used last at the end */
     ucs_list_link_t lru;
     ucs_list_link_t dead; /* detached and idle ones, to be deregistered */
     ri_reg_full_t full;
@@ -73,17 +73,17 @@ struct ri_reg_cache {
     ri_range_queue_t queue; /* events that came while somebody had the lock */
 };
 
-static ri_reg_region_t *reg_region(ri_interval_t *range)
+static ri_registration_t *reg_of_range(ri_interval_t *range)
 {
-    return ri_container_of(range, ri_reg_region_t, range);
+    return ri_container_of(range, ri_registration_t, range);
 }
 
-static size_t reg_length(const ri_reg_region_t *region)
+static size_t reg_length(const ri_registration_t *registration)
 {
-    return region->range.end - region->range.start;
+    return registration->range.end - registration->range.start;
 }
 
-/* @return Whether a region in state @a from may come into state @a to. Only assertions ask. */
+/* @return Whether a registration may change its state so. Only assertions ask. */
 __attribute__((unused)) static int reg_may_become(ri_reg_state_t from, ri_reg_state_t to)
 {
     switch (to) {
@@ -98,26 +98,26 @@ __attribute__((unused)) static int reg_may_become(ri_reg_state_t from, ri_reg_st
     }
 }
 
-/* Change the state of a region, as ri_reg_state_t allows it. */
-static void reg_set_state(ri_reg_region_t *region, ri_reg_state_t state)
+/* Change the state of a registration, as ri_reg_state_t allows it. */
+static void reg_set_state(ri_registration_t *registration, ri_reg_state_t state)
 {
-    assert(reg_may_become(region->state, state));
-    region->state = state;
+    assert(reg_may_become(registration->state, state));
+    registration->state = state;
 }
 
-/* Let nobody find a region any more. */
-static void reg_detach(ri_reg_cache_t *cache, ri_reg_region_t *region)
+/* Let nobody find a registration any more. */
+static void reg_detach(ri_reg_cache_t *cache, ri_registration_t *registration)
 {
-    assert(region->state != RI_REG_NEW);
-    reg_set_state(region, RI_REG_DETACHED);
-    ri_interval_remove(&cache->tree, &region->range);
-    if (region->refs == 0) {
-        ucs_list_del(&region->list);
-        ucs_list_add_tail(&cache->dead, &region->list);
+    assert(registration->state != RI_REG_NEW);
+    reg_set_state(registration, RI_REG_DETACHED);
+    ri_interval_remove(&cache->tree, &registration->range);
+    if (registration->refs == 0) {
+        ucs_list_del(&registration->list);
+        ucs_list_add_tail(&cache->dead, &registration->list);
     }
 }
 
-/* Detach all regions that have anything of a range. */
+/* Detach all registrations that have anything of a range. */
 static void reg_invalidate(uintptr_t start, uintptr_t end, void *arg)
 {
     ri_reg_cache_t *cache = arg;
@@ -125,7 +125,7 @@ static void reg_invalidate(uintptr_t start, uintptr_t end, void *arg)
 
     while ((range = ri_interval_overlapping(&cache->tree, start, end, NULL, NULL)) !=
            NULL) {
-        reg_detach(cache, reg_region(range));
+        reg_detach(cache, reg_of_range(range));
         ++cache->counters.reg_invalidated;
     }
 }
@@ -142,13 +142,13 @@ static void reg_enter(ri_reg_cache_t *cache)
 /* Deregister what is dead; that is done without the lock. */
 static void reg_leave(ri_reg_cache_t *cache)
 {
-    ri_reg_region_t *region;
+    ri_registration_t *registration;
     ucs_list_link_t dead;
 
     ucs_list_head_init(&dead);
     if (ri_unlikely(!ucs_list_is_empty(&cache->dead))) {
-        ucs_list_for_each(region, &cache->dead, list) {
-            cache->counters.reg_bytes -= reg_length(region);
+        ucs_list_for_each(registration, &cache->dead, list) {
+            cache->counters.reg_bytes -= reg_length(registration);
             --cache->counters.reg_regions;
         }
         ucs_list_splice_tail(&dead, &cache->dead);
@@ -157,98 +157,100 @@ static void reg_leave(ri_reg_cache_t *cache)
     pthread_mutex_unlock(&cache->lock);
 
     while (!ucs_list_is_empty(&dead)) {
-        region = ucs_list_extract_head(&dead, ri_reg_region_t, list);
-        if (region->is_registered) {
-            cache->params.ops->dereg(cache->params.arg, &region->keys);
+        registration = ucs_list_extract_head(&dead, ri_registration_t, list);
+        if (registration->is_registered) {
+            cache->params.ops->dereg(cache->params.arg, &registration->keys);
         }
-        free(region);
+        free(registration);
     }
 }
 
-/* Give up the region that was not used for longest. @return Its bytes, 0: there is none. */
+/* Give up the registration that was not used for longest. @return Its bytes, 0: there is none. */
 static size_t reg_evict(ri_reg_cache_t *cache)
 {
-    ri_reg_region_t *region;
+    ri_registration_t *registration;
 
     if (ucs_list_is_empty(&cache->lru)) {
         return 0;
     }
-    region = ucs_list_head(&cache->lru, ri_reg_region_t, list);
-    reg_detach(cache, region);
+    registration = ucs_list_head(&cache->lru, ri_registration_t, list);
+    reg_detach(cache, registration);
     ++cache->counters.reg_evicted;
-    return reg_length(region);
+    return reg_length(registration);
 }
 
-/* Come back to the limits, as far as that depends on idle regions. */
+/* Come back to the limits, as far as that depends on idle registrations. */
 static void reg_trim(ri_reg_cache_t *cache)
 {
-    ri_reg_region_t *region;
-    size_t bytes   = cache->counters.reg_bytes;
-    size_t regions = cache->counters.reg_regions;
+    ri_registration_t *registration;
+    size_t bytes = cache->counters.reg_bytes;
+    size_t count = cache->counters.reg_regions;
 
-    ucs_list_for_each(region, &cache->dead, list) {
-        bytes -= reg_length(region);
-        --regions;
+    ucs_list_for_each(registration, &cache->dead, list) {
+        bytes -= reg_length(registration);
+        --count;
     }
-    while (((bytes > cache->params.max_bytes) || (regions > cache->params.max_regions)) &&
+    while (((bytes > cache->params.max_bytes) ||
+            (count > cache->params.max_registrations)) &&
            !ucs_list_is_empty(&cache->lru)) {
         bytes -= reg_evict(cache);
-        --regions;
+        --count;
     }
 }
 
 /* Take a reference for somebody. */
-static void reg_hold(ri_reg_cache_t *cache, ri_reg_region_t *region)
+static void reg_hold(ri_reg_cache_t *cache, ri_registration_t *registration)
 {
-    if (region->refs++ == 0) {
-        ucs_list_del(&region->list);
-        ri_reg_full_use(&cache->full, reg_length(region));
+    if (registration->refs++ == 0) {
+        ucs_list_del(&registration->list);
+        ri_reg_full_use(&cache->full, reg_length(registration));
     }
 }
 
-static void reg_release(ri_reg_cache_t *cache, ri_reg_region_t *region)
+static void reg_release(ri_reg_cache_t *cache, ri_registration_t *registration)
 {
-    assert(region->refs > 0);
-    if (--region->refs == 0) {
-        ri_reg_full_unuse(&cache->full, reg_length(region));
-        ucs_list_add_tail((region->state == RI_REG_DETACHED) ? &cache->dead : &cache->lru,
-                          &region->list);
+    assert(registration->refs > 0);
+    if (--registration->refs == 0) {
+        ri_reg_full_unuse(&cache->full, reg_length(registration));
+        ucs_list_add_tail((registration->state == RI_REG_DETACHED) ? &cache->dead :
+                                                                     &cache->lru,
+                          &registration->list);
     }
 }
 
-/* A region that can be handed out, and allows all that @a arg points to. */
+/* A registration that can be handed out, and allows all that @a arg points to. */
 static int reg_accept_access(const ri_interval_t *range, void *arg)
 {
-    const ri_reg_region_t *region = reg_region((ri_interval_t *)range);
-    const unsigned *access        = arg;
+    const ri_registration_t *registration = reg_of_range((ri_interval_t *)range);
+    const unsigned *access                = arg;
 
-    return (region->state == RI_REG_CACHED) && !(*access & ~region->access);
+    return (registration->state == RI_REG_CACHED) && !(*access & ~registration->access);
 }
 
-/* A cached region inside of the region @a arg. */
+/* A cached registration inside of the registration @a arg. */
 static int reg_accept_inside(const ri_interval_t *range, void *arg)
 {
-    const ri_reg_region_t *outer = arg;
+    const ri_registration_t *outer = arg;
 
-    return (reg_region((ri_interval_t *)range)->state == RI_REG_CACHED) &&
+    return (reg_of_range((ri_interval_t *)range)->state == RI_REG_CACHED) &&
            (range->start >= outer->range.start) && (range->end <= outer->range.end);
 }
 
-/* A new region and how far it may grow. */
+/* A new registration and how far it may grow. */
 typedef struct reg_union {
-    ri_reg_region_t *region;
+    ri_registration_t *registration;
     size_t max_length;
 } reg_union_t;
 
-/* Let the new region @a arg have this one, if that pays; go on in any case. */
+/* Let the new registration @a arg have this one, if that pays; go on in any case. */
 static int reg_accept_for_union(const ri_interval_t *range, void *arg)
 {
     const reg_union_t *merge = arg;
-    ri_interval_t *grown     = &merge->region->range;
+    ri_interval_t *grown     = &merge->registration->range;
     uintptr_t start          = ri_min(grown->start, range->start);
     uintptr_t end            = ri_max(grown->end, range->end);
 
-    if ((reg_region((ri_interval_t *)range)->state == RI_REG_CACHED) &&
+    if ((reg_of_range((ri_interval_t *)range)->state == RI_REG_CACHED) &&
         (end - start <= merge->max_length)) {
         grown->start = start;
         grown->end   = end;
@@ -256,56 +258,57 @@ static int reg_accept_for_union(const ri_interval_t *range, void *arg)
     return 0;
 }
 
-/* Put a new region into the tree, and there let it take the place of others. */
-static void reg_insert(ri_reg_cache_t *cache, ri_reg_region_t *region, int merge)
+/* Put a new registration into the tree, and there let it take the place of others. */
+static void reg_insert(ri_reg_cache_t *cache, ri_registration_t *registration, int merge)
 {
-    uintptr_t start = region->range.start;
-    uintptr_t end   = region->range.end;
+    uintptr_t start = registration->range.start;
+    uintptr_t end   = registration->range.end;
     size_t room     = ri_reg_full_room(&cache->full);
-    reg_union_t all = {.region = region, .max_length = ri_min(2 * (end - start), room)};
+    reg_union_t all = {.registration = registration,
+                       .max_length   = ri_min(2 * (end - start), room)};
     ri_interval_t *range;
 
     if (merge) {
         ri_interval_overlapping(&cache->tree, start, end, reg_accept_for_union, &all);
     }
-    start = region->range.start;
-    end   = region->range.end;
+    start = registration->range.start;
+    end   = registration->range.end;
     while ((range = ri_interval_overlapping(&cache->tree, start, end, reg_accept_inside,
-                                            region)) != NULL) {
-        reg_detach(cache, reg_region(range));
+                                            registration)) != NULL) {
+        reg_detach(cache, reg_of_range(range));
         ++cache->counters.reg_replaced;
     }
-    ri_interval_insert(&cache->tree, &region->range);
-    reg_set_state(region, RI_REG_REGISTERING);
+    ri_interval_insert(&cache->tree, &registration->range);
+    reg_set_state(registration, RI_REG_REGISTERING);
 }
 
-/* Make a region, which counts as registered from now on. */
-static ri_reg_region_t *reg_new(ri_reg_cache_t *cache, uintptr_t start, uintptr_t end,
-                                unsigned access, int merge)
+/* Make a registration, which counts as registered from now on. */
+static ri_registration_t *reg_new(ri_reg_cache_t *cache, uintptr_t start, uintptr_t end,
+                                  unsigned access, int merge)
 {
-    ri_reg_region_t *region = calloc(1, sizeof(*region));
+    ri_registration_t *registration = calloc(1, sizeof(*registration));
 
-    if (region == NULL) {
+    if (registration == NULL) {
         return NULL;
     }
-    region->range.start = start;
-    region->range.end   = end;
-    region->access      = access;
-    region->refs        = 1;
-    region->state       = RI_REG_NEW;
+    registration->range.start = start;
+    registration->range.end   = end;
+    registration->access      = access;
+    registration->refs        = 1;
+    registration->state       = RI_REG_NEW;
 
     reg_enter(cache);
     if (cache->params.enable) {
-        reg_insert(cache, region, merge);
+        reg_insert(cache, registration, merge);
     } else {
-        reg_set_state(region, RI_REG_DETACHED);
+        reg_set_state(registration, RI_REG_DETACHED);
     }
-    cache->counters.reg_bytes += reg_length(region);
+    cache->counters.reg_bytes += reg_length(registration);
     ++cache->counters.reg_regions;
-    ri_reg_full_use(&cache->full, reg_length(region));
+    ri_reg_full_use(&cache->full, reg_length(registration));
     reg_trim(cache);
     reg_leave(cache);
-    return region;
+    return registration;
 }
 
 /* Make room in a device that is full. @return Whether anything could be given up. */
@@ -321,68 +324,69 @@ static int reg_make_room(ri_reg_cache_t *cache, size_t length)
     return freed > 0;
 }
 
-/* Register a region. It is not the caller's any more unless this returns UCS_OK.
- * UCS_ERR_BUSY: something of its memory went away meanwhile. */
-static ucs_status_t reg_register(ri_reg_cache_t *cache, ri_reg_region_t *region)
+/* Register what a new registration is of. It is not the caller's any more unless this returns
+ * UCS_OK. UCS_ERR_BUSY: something of its memory went away meanwhile. */
+static ucs_status_t reg_register(ri_reg_cache_t *cache, ri_registration_t *registration)
 {
     const ri_reg_ops_t *ops = cache->params.ops;
     ucs_status_t status;
 
     do {
-        status = ops->reg(cache->params.arg, (void *)region->range.start,
-                          reg_length(region), region->access, &region->keys);
-    } while ((status == UCS_ERR_NO_MEMORY) && reg_make_room(cache, reg_length(region)));
+        status = ops->reg(cache->params.arg, (void *)registration->range.start,
+                          reg_length(registration), registration->access,
+                          &registration->keys);
+    } while ((status == UCS_ERR_NO_MEMORY) &&
+             reg_make_room(cache, reg_length(registration)));
 
     reg_enter(cache);
-    region->is_registered = (status == UCS_OK);
+    registration->is_registered = (status == UCS_OK);
     if (status == UCS_OK) {
         ri_reg_full_fits(&cache->full);
     } else if ((status == UCS_ERR_NO_MEMORY) && cache->params.enable) {
         ri_reg_full_fails(&cache->full);
     }
     if (cache->params.enable) {
-        if (region->state == RI_REG_DETACHED) {
+        if (registration->state == RI_REG_DETACHED) {
             status = (status == UCS_OK) ? UCS_ERR_BUSY : status;
         } else if (status == UCS_OK) {
-            reg_set_state(region, RI_REG_CACHED);
+            reg_set_state(registration, RI_REG_CACHED);
         } else {
-            reg_detach(cache, region);
+            reg_detach(cache, registration);
         }
     }
     if (status == UCS_OK) {
         cache->counters.reg_bytes_max = ri_max(cache->counters.reg_bytes_max,
                                                cache->counters.reg_bytes);
     } else {
-        reg_release(cache, region);
+        reg_release(cache, registration);
     }
     reg_leave(cache);
     return status;
 }
 
 /*
- * Register memory that is in no region. More than is asked for may fail where that does
- * not: regions beside it may have lost their memory unseen, and memory may be for reading
- * only.
+ * Register memory that is in no registration. More than is asked for may fail where that does
+ * not: memory beside it may be gone unseen, and memory may be for reading only.
  */
 static ucs_status_t reg_add(ri_reg_cache_t *cache, uintptr_t start, uintptr_t end,
-                            unsigned access, ri_reg_region_t **region_p)
+                            unsigned access, ri_registration_t **registration_p)
 {
     unsigned allow = RI_REG_READ | RI_REG_WRITE;
     int merge      = 1;
     int tries      = 0;
-    ri_reg_region_t *region;
+    ri_registration_t *registration;
     ucs_status_t status;
     int is_larger;
 
     for (;; merge = 0) {
-        region = reg_new(cache, start, end, allow, merge);
-        if (region == NULL) {
+        registration = reg_new(cache, start, end, allow, merge);
+        if (registration == NULL) {
             return UCS_ERR_NO_MEMORY;
         }
-        is_larger = reg_length(region) > end - start;
-        status    = reg_register(cache, region);
+        is_larger = reg_length(registration) > end - start;
+        status    = reg_register(cache, registration);
         if (status == UCS_OK) {
-            *region_p = region;
+            *registration_p = registration;
             return UCS_OK;
         }
         if (status == UCS_ERR_BUSY) {
@@ -399,7 +403,7 @@ static ucs_status_t reg_add(ri_reg_cache_t *cache, uintptr_t start, uintptr_t en
 }
 
 ucs_status_t ri_reg_cache_get(ri_reg_cache_t *cache, const void *address, size_t length,
-                              unsigned access, ri_reg_region_t **region_p)
+                              unsigned access, ri_registration_t **registration_p)
 {
     uintptr_t start = (uintptr_t)address & ~(cache->page - 1);
     uintptr_t end = ((uintptr_t)address + length + cache->page - 1) & ~(cache->page - 1);
@@ -416,8 +420,8 @@ ucs_status_t ri_reg_cache_get(ri_reg_cache_t *cache, const void *address, size_t
     reg_enter(cache);
     range = ri_interval_covering(&cache->tree, start, end, reg_accept_access, &access);
     if (range != NULL) {
-        *region_p = reg_region(range);
-        reg_hold(cache, *region_p);
+        *registration_p = reg_of_range(range);
+        reg_hold(cache, *registration_p);
         ++cache->counters.reg_hits;
     } else {
         fits = end - start <= ri_reg_full_room(&cache->full);
@@ -427,23 +431,23 @@ ucs_status_t ri_reg_cache_get(ri_reg_cache_t *cache, const void *address, size_t
     if (range != NULL) {
         return UCS_OK;
     }
-    return fits ? reg_add(cache, start, end, access, region_p) : UCS_ERR_NO_MEMORY;
+    return fits ? reg_add(cache, start, end, access, registration_p) : UCS_ERR_NO_MEMORY;
 }
 
-void ri_reg_cache_put(ri_reg_cache_t *cache, ri_reg_region_t *region)
+void ri_reg_cache_put(ri_reg_cache_t *cache, ri_registration_t *registration)
 {
     if (ri_unlikely(ri_process_generation != cache->process)) {
         return;
     }
     reg_enter(cache);
-    reg_release(cache, region);
+    reg_release(cache, registration);
     reg_trim(cache);
     reg_leave(cache);
 }
 
 void ri_reg_cache_invalidate(ri_reg_cache_t *cache, uintptr_t start, uintptr_t end)
 {
-    /* Regions are of whole pages: a part of one is in the same regions as all of it. */
+    /* Registrations are of whole pages: a part of a page is in the same ones as all of it. */
     if (pthread_mutex_trylock(&cache->lock) == 0) {
         reg_invalidate(start, end, cache);
         pthread_mutex_unlock(&cache->lock);
@@ -516,7 +520,7 @@ void ri_reg_cache_destroy(ri_reg_cache_t *cache)
     reg_enter(cache);
     while ((range = ri_interval_overlapping(&cache->tree, 0, UINTPTR_MAX, NULL, NULL)) !=
            NULL) {
-        reg_detach(cache, reg_region(range));
+        reg_detach(cache, reg_of_range(range));
     }
     reg_leave(cache);
 

@@ -6,7 +6,7 @@
  * it, until its memory goes away or others need the room.
  *
  * It knows nothing of devices: its owner gives it two functions that register memory and
- * end that. It may be used by several threads. A region belongs to the cache; between get
+ * end that. It may be used by several threads. A registration belongs to the cache; between get
  * and put its keys are valid.
  */
 #ifndef RI_REG_CACHE_H
@@ -32,7 +32,7 @@ typedef struct ri_reg_keys {
 } ri_reg_keys_t;
 
 /*
- * Where a region is (ri_reg_region_t.state). Legal changes:
+ * Where a registration is (ri_registration_t.state). Legal changes:
  *
  *   NEW         -> REGISTERING   a get puts it into the tree, and registers it
  *   NEW         -> DETACHED      the cache is off: it is registered for one get
@@ -40,7 +40,7 @@ typedef struct ri_reg_keys {
  *   REGISTERING -> DETACHED      that has failed, or its memory went away meanwhile
  *   CACHED      -> DETACHED      its memory went away, it was given up, or another one contains it
  *
- * A detached region is deregistered when its last reference is gone.
+ * A detached registration is deregistered when its last reference is gone.
  */
 typedef enum ri_reg_state {
     RI_REG_NEW,         /* in no tree and no list */
@@ -49,7 +49,7 @@ typedef enum ri_reg_state {
     RI_REG_DETACHED     /* not in the tree: only those who have a reference use it */
 } ri_reg_state_t;
 
-typedef struct ri_reg_region {
+typedef struct ri_registration {
     ri_interval_t range; /* whole pages */
     ri_reg_keys_t keys;
     unsigned access; /* RI_REG_* */
@@ -59,7 +59,7 @@ typedef struct ri_reg_region {
     int is_registered;    /* keys are valid */
     unsigned refs;        /* gets without a put */
     ucs_list_link_t list; /* without references: in lru, or in dead if detached */
-} ri_reg_region_t;
+} ri_registration_t;
 
 /* What the cache has to do with its device. Called by the threads that get and put, several
  * at a time, and with no lock held; they may map and unmap memory, but not call the cache. */
@@ -79,10 +79,10 @@ typedef struct ri_reg_ops {
 
 typedef struct ri_reg_cache_params {
     const ri_reg_ops_t *ops;
-    void *arg;          /* argument of the functions of ops */
-    int enable;         /* 0: keep nothing, each get registers and each put deregisters */
-    size_t max_bytes;   /* what may be registered before idle regions are given up */
-    size_t max_regions; /* how many may be registered before idle ones are given up */
+    void *arg;        /* argument of the functions of ops */
+    int enable;       /* 0: keep nothing, each get registers and each put deregisters */
+    size_t max_bytes; /* what may be registered before idle registrations are given up */
+    size_t max_registrations; /* how many there may be before idle ones are given up */
     int is_told; /* @ref ri_reg_cache_invalidate will be called for all memory that goes;
                     0: the cache sees to that itself */
 } ri_reg_cache_params_t;
@@ -98,38 +98,38 @@ typedef struct ri_reg_cache_params {
 ucs_status_t ri_reg_cache_create(const ri_reg_cache_params_t *params,
                                  ri_reg_cache_t **cache_p);
 
-/** Deregister everything and free the cache. No region may be in use: those that are stay
+/** Deregister everything and free the cache. No registration may be in use: those that are stay
  * registered, and the user is warned. In a child process that has it by fork, do nothing. */
 void ri_reg_cache_destroy(ri_reg_cache_t *cache);
 
 /**
  * Have memory registered.
  *
- * @param access    RI_REG_*: what is needed; the region may allow more.
- * @param region_p  A region that has all of the memory, to be put when the device is done.
+ * @param access          RI_REG_*: what is needed; the registration may allow more.
+ * @param registration_p  One that has all of the memory, to be put when the device is done.
  *
  * @return UCS_OK; UCS_ERR_NO_MEMORY: too much is registered and in use, or as much was too much
- *         a while ago (reg_full.h), or there is no memory for a region of the cache;
+ *         a while ago (reg_full.h), or there is no memory for a registration of the cache;
  *         UCS_ERR_BUSY: the memory went away again and again meanwhile;
  *         UCS_ERR_UNSUPPORTED in a child process; UCS_ERR_INVALID_PARAM if there is no such
  *         memory; or what registration returned.
  */
 ucs_status_t ri_reg_cache_get(ri_reg_cache_t *cache, const void *address, size_t length,
-                              unsigned access, ri_reg_region_t **region_p);
+                              unsigned access, ri_registration_t **registration_p);
 
-/** Give a region back, which is not to be used any more. In a child process that has it by fork, do
- * nothing. */
-void ri_reg_cache_put(ri_reg_cache_t *cache, ri_reg_region_t *region);
+/** Give a registration back, which is not to be used any more. In a child process that has it by
+ * fork, do nothing. */
+void ri_reg_cache_put(ri_reg_cache_t *cache, ri_registration_t *registration);
 
 /**
- * Tell that memory goes away: no get that begins when this has returned gets a region that
+ * Tell that memory goes away: no get that begins when this has returned gets a registration that
  * has any of it and was registered before. May be called by any thread, anywhere, also from
  * inside of the functions above. Does not wait, allocate, or deregister.
  */
 void ri_reg_cache_invalidate(ri_reg_cache_t *cache, uintptr_t start, uintptr_t end);
 
-/** Deregister all regions whose memory is gone and that nobody uses, then copy the counters. In a
- * child process that has the cache by fork, only copy them. */
+/** Deregister all registrations whose memory is gone and that nobody uses, then copy the counters.
+ * In a child process that has the cache by fork, only copy them. */
 void ri_reg_cache_get_counters(ri_reg_cache_t *cache, ri_plane_counters_t *counters);
 
 #endif

@@ -21,18 +21,18 @@ void ri_reg_full_init(ri_reg_full_t *full)
 void ri_reg_full_use(ri_reg_full_t *full, size_t length)
 {
     full->used_bytes += length;
-    ++full->used_regions;
+    ++full->used_registrations;
 }
 
 void ri_reg_full_unuse(ri_reg_full_t *full, size_t length)
 {
     full->used_bytes -= length;
-    --full->used_regions;
+    --full->used_registrations;
 }
 
 size_t ri_reg_full_room(const ri_reg_full_t *full)
 {
-    if ((full->bytes == SIZE_MAX) || (full->used_regions < full->regions) ||
+    if ((full->bytes == SIZE_MAX) || (full->used_registrations < full->registrations) ||
         (ri_clock_now() >= full->retry)) {
         return SIZE_MAX;
     }
@@ -45,9 +45,9 @@ void ri_reg_full_fails(ri_reg_full_t *full)
                           REG_FULL_BACKOFF_MAX);
 
     ++full->failures;
-    full->bytes   = full->used_bytes;
-    full->regions = full->used_regions - 1;
-    full->retry   = ri_clock_now() + ri_reg_full_backoff * times;
+    full->bytes         = full->used_bytes;
+    full->registrations = full->used_registrations - 1;
+    full->retry         = ri_clock_now() + ri_reg_full_backoff * times;
 }
 
 void ri_reg_full_fits(ri_reg_full_t *full)

@@ -94,22 +94,22 @@ class fake_device {
 public:
     static constexpr uintptr_t page = pinned_pages::page;
 
-    struct registration {
+    struct pinned {
         uintptr_t start, end;
         unsigned access;
-        std::shared_ptr<pinned_pages> pinned; /* of real memory */
+        std::shared_ptr<pinned_pages> pages; /* of real memory */
     };
 
     /* How registration goes; changed by one thread only, when no other uses the device. */
-    size_t max_regions        = SIZE_MAX;
+    size_t max_registrations  = SIZE_MAX;
     size_t max_bytes          = SIZE_MAX;
     bool is_real              = false;                /* memory, which is to be held */
     uintptr_t read_only_start = 0, read_only_end = 0; /* no RI_REG_WRITE there */
     uintptr_t hole_start = 0, hole_end = 0;           /* nothing is there */
-    std::function<void()> on_reg;   /* while a region is being registered */
+    std::function<void()> on_reg;   /* while a registration is being registered */
     std::function<void()> on_dereg; /* while one is being given up */
 
-    ~fake_device() { EXPECT_EQ(0u, regions()); }
+    ~fake_device() { EXPECT_EQ(0u, registrations()); }
 
     ri_reg_cache_t *new_cache(ri_reg_cache_params_t params)
     {
@@ -121,7 +121,7 @@ public:
         return cache;
     }
 
-    size_t regions() const
+    size_t registrations() const
     {
         std::lock_guard<std::mutex> guard(m_lock);
 
@@ -138,32 +138,32 @@ public:
     /* Calls so far, also those that failed */
     size_t reg_calls() const { return m_reg_calls; }
 
-    /* What stands behind a region's keys; fails if that is nothing. */
-    registration lookup(const ri_reg_region_t *region) const
+    /* What stands behind a registration's keys; fails if that is nothing. */
+    pinned lookup(const ri_registration_t *registration) const
     {
         std::lock_guard<std::mutex> guard(m_lock);
-        auto it = m_all.find(region->keys.rkey);
+        auto it = m_all.find(registration->keys.rkey);
 
         EXPECT_NE(m_all.end(), it) << "not registered (any more)";
-        return (it == m_all.end()) ? registration{} : it->second;
+        return (it == m_all.end()) ? pinned{} : it->second;
     }
 
     /* Whether the device has the real memory that is at an address now. Overwrites the first
      * words of its pages, of those that begin there. */
-    bool is_fresh(const ri_reg_region_t *region, const void *address, size_t length,
-                  uint64_t value) const
+    bool is_fresh(const ri_registration_t *registration, const void *address,
+                  size_t length, uint64_t value) const
     {
-        registration reg = lookup(region);
+        pinned reg      = lookup(registration);
         uintptr_t start = (reinterpret_cast<uintptr_t>(address) + page - 1) & ~(page - 1);
         uintptr_t end   = reinterpret_cast<uintptr_t>(address) + length;
 
-        if ((start < reg.start) || (end > reg.end) || !reg.pinned) {
+        if ((start < reg.start) || (end > reg.end) || !reg.pages) {
             return false;
         }
         for (uintptr_t p = start; p < end; p += page) {
             *reinterpret_cast<volatile uint64_t *>(p) = value + p;
         }
-        std::vector<uint64_t> words = reg.pinned->read();
+        std::vector<uint64_t> words = reg.pages->read();
 
         for (uintptr_t p = start; p < end; p += page) {
             if (words.at((p - reg.start) / page) != value + p) {
@@ -188,7 +188,7 @@ private:
 
     ucs_status_t reg(uintptr_t start, size_t length, unsigned access, ri_reg_keys_t *keys)
     {
-        registration reg = {start, start + length, access, nullptr};
+        pinned reg = {start, start + length, access, nullptr};
 
         ++m_reg_calls;
         EXPECT_EQ(0u, start % page);
@@ -199,8 +199,8 @@ private:
             return UCS_ERR_INVALID_ADDR;
         }
         if (is_real) {
-            reg.pinned = std::make_shared<pinned_pages>(start, reg.end);
-            if (!reg.pinned->good()) {
+            reg.pages = std::make_shared<pinned_pages>(start, reg.end);
+            if (!reg.pages->good()) {
                 return UCS_ERR_INVALID_ADDR;
             }
         }
@@ -209,7 +209,7 @@ private:
         }
 
         std::lock_guard<std::mutex> guard(m_lock);
-        if ((m_all.size() + 1 > max_regions) || (m_bytes + length > max_bytes)) {
+        if ((m_all.size() + 1 > max_registrations) || (m_bytes + length > max_bytes)) {
             return UCS_ERR_NO_MEMORY;
         }
         m_bytes += length;
@@ -238,7 +238,7 @@ private:
     static constexpr ri_reg_ops_t s_ops = {reg, dereg};
 
     mutable std::mutex m_lock;
-    std::map<uint32_t, registration> m_all;
+    std::map<uint32_t, pinned> m_all;
     size_t m_bytes                  = 0;
     uint32_t m_last_key             = 0;
     std::atomic<size_t> m_reg_calls = {};

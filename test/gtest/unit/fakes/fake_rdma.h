@@ -229,7 +229,7 @@ protected:
         }
         number               = ++self->m_last_key;
         self->m_keys[number] = {(uintptr_t)address, length};
-        memory->region       = address;
+        memory->registration = address;
         memory->local_key    = number;
         memory->remote_key   = number + 1000000;
         return UCS_OK;

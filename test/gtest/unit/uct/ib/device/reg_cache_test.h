@@ -26,58 +26,58 @@ protected:
 
     void TearDown() override { ri_reg_cache_destroy(m_cache); }
 
-    /* A new cache, with limits in pages and regions */
-    void start(size_t max_pages, size_t max_regions, int enable = 1)
+    /* A new cache, with limits in pages and registrations */
+    void start(size_t max_pages, size_t max_registrations, int enable = 1)
     {
         ri_reg_cache_params_t params = {};
 
         if (m_cache != nullptr) {
             ri_reg_cache_destroy(m_cache);
         }
-        params.enable      = enable;
-        params.max_bytes   = (max_pages == SIZE_MAX) ? SIZE_MAX : max_pages * page;
-        params.max_regions = max_regions;
-        params.is_told     = 1;
-        m_cache            = m_device.new_cache(params);
+        params.enable            = enable;
+        params.max_bytes         = (max_pages == SIZE_MAX) ? SIZE_MAX : max_pages * page;
+        params.max_registrations = max_registrations;
+        params.is_told           = 1;
+        m_cache                  = m_device.new_cache(params);
     }
 
     static void *at(uintptr_t address) { return reinterpret_cast<void *>(address); }
 
-    /* Regions of whole pages; nullptr if there was an error */
-    ri_reg_region_t *get(uintptr_t first, size_t count, unsigned access = rw)
+    /* Registrations of whole pages; nullptr if there was an error */
+    ri_registration_t *get(uintptr_t first, size_t count, unsigned access = rw)
     {
-        ri_reg_region_t *region = nullptr;
+        ri_registration_t *registration = nullptr;
 
         m_status = ri_reg_cache_get(m_cache, at(first * page), count * page, access,
-                                    &region);
+                                    &registration);
         if (m_status != UCS_OK) {
             return nullptr;
         }
-        auto reg = m_device.lookup(region);
-        EXPECT_LE(region->range.start, first * page);
-        EXPECT_GE(region->range.end, (first + count) * page);
-        EXPECT_EQ(region->range.start, reg.start);
-        EXPECT_EQ(region->range.end, reg.end);
-        EXPECT_EQ(region->access, reg.access);
-        EXPECT_EQ(access, access & region->access);
-        return region;
+        auto reg = m_device.lookup(registration);
+        EXPECT_LE(registration->range.start, first * page);
+        EXPECT_GE(registration->range.end, (first + count) * page);
+        EXPECT_EQ(registration->range.start, reg.start);
+        EXPECT_EQ(registration->range.end, reg.end);
+        EXPECT_EQ(registration->access, reg.access);
+        EXPECT_EQ(access, access & registration->access);
+        return registration;
     }
 
-    void put(ri_reg_region_t *region) { ri_reg_cache_put(m_cache, region); }
+    void put(ri_registration_t *registration) { ri_reg_cache_put(m_cache, registration); }
 
     /* Get and put. @return The first page and their number. */
     std::pair<uintptr_t, size_t> touch(uintptr_t first, size_t count,
                                        unsigned access = rw)
     {
-        ri_reg_region_t *region = get(first, count, access);
+        ri_registration_t *registration = get(first, count, access);
 
-        if (region == nullptr) {
+        if (registration == nullptr) {
             return {0, 0};
         }
-        std::pair<uintptr_t, size_t> result = {region->range.start / page,
-                                               (region->range.end - region->range.start) /
-                                                       page};
-        put(region);
+        std::pair<uintptr_t, size_t> result = {
+                registration->range.start / page,
+                (registration->range.end - registration->range.start) / page};
+        put(registration);
         return result;
     }
 

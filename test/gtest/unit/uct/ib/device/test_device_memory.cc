@@ -63,14 +63,14 @@ TEST_F(test_device_memory, reg)
               hca.access[memory.local_key]);
     EXPECT_NE(memory.local_key, memory.remote_key);
     ri_plane_rc.release(a.plane, &memory);
-    EXPECT_EQ(nullptr, memory.region);
+    EXPECT_EQ(nullptr, memory.registration);
     ri_plane_rc.release(a.plane, &memory);
     EXPECT_TRUE(hca.mrs.empty());
 
     hca.read_only = word;
     EXPECT_EQ(UCS_ERR_INVALID_ADDR, ri_plane_rc.reg(a.plane, (void *)word, 8, &memory))
             << "it would be written";
-    EXPECT_EQ(nullptr, memory.region);
+    EXPECT_EQ(nullptr, memory.registration);
     ASSERT_EQ(UCS_OK, ri_plane_rc.reg_source(a.plane, (void *)word, 8, &memory));
     EXPECT_EQ(IBV_ACCESS_REMOTE_READ, hca.access[memory.local_key]);
     ri_plane_rc.release(a.plane, &memory);
@@ -146,10 +146,10 @@ TEST_F(test_device_memory, reg_fails)
     a.open();
     std::string text = printed(RI_LOG_LEVEL_WARN, [&]() {
         for (auto &c : cases) {
-            memory.region = &word;
-            hca.reg_error = c.error;
+            memory.registration = &word;
+            hca.reg_error       = c.error;
             EXPECT_EQ(c.status, ri_plane_rc.reg(a.plane, &word, 8, &memory));
-            EXPECT_EQ(nullptr, memory.region);
+            EXPECT_EQ(nullptr, memory.registration);
         }
     });
     EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 1);

@@ -15,15 +15,15 @@ class test_reg_cache : public reg_cache_test {};
 
 TEST_F(test_reg_cache, miss_then_hit)
 {
-    ri_reg_region_t *region = get(10, 2);
+    ri_registration_t *registration = get(10, 2);
 
-    ASSERT_NE(nullptr, region);
+    ASSERT_NE(nullptr, registration);
     EXPECT_EQ(1u, counters().reg_misses);
-    EXPECT_EQ(region, get(10, 2)) << "while it is in use";
-    put(region);
-    put(region);
-    EXPECT_EQ(region, get(11, 1)) << "while it is idle";
-    put(region);
+    EXPECT_EQ(registration, get(10, 2)) << "while it is in use";
+    put(registration);
+    put(registration);
+    EXPECT_EQ(registration, get(11, 1)) << "while it is idle";
+    put(registration);
     EXPECT_EQ(2u, counters().reg_hits);
     EXPECT_EQ(1u, m_device.reg_calls());
     EXPECT_EQ(1u, counters().reg_regions);
@@ -42,24 +42,24 @@ TEST_F(test_reg_cache, pages)
             {0x50001, 0x1000, 0x50000, 0x52000}, {0x60000, 0x1001, 0x60000, 0x62000},
     };
     for (auto &c : cases) {
-        ri_reg_region_t *region = nullptr;
+        ri_registration_t *registration = nullptr;
 
         ASSERT_EQ(UCS_OK,
-                  ri_reg_cache_get(m_cache, at(c.address), c.length, rw, &region));
-        EXPECT_EQ(c.start, region->range.start);
-        EXPECT_EQ(c.end, region->range.end);
-        put(region);
+                  ri_reg_cache_get(m_cache, at(c.address), c.length, rw, &registration));
+        EXPECT_EQ(c.start, registration->range.start);
+        EXPECT_EQ(c.end, registration->range.end);
+        put(registration);
     }
 }
 
 TEST_F(test_reg_cache, no_such_memory)
 {
-    ri_reg_region_t *region = nullptr;
+    ri_registration_t *registration = nullptr;
 
     for (auto &c : {pages(0x1000, 0), pages(UINTPTR_MAX, 2), pages(UINTPTR_MAX - 100, 50),
                     pages(0x1000, SIZE_MAX), pages(0x1000, SIZE_MAX - 0x1000)}) {
         EXPECT_EQ(UCS_ERR_INVALID_PARAM,
-                  ri_reg_cache_get(m_cache, at(c.first), c.second, rw, &region))
+                  ri_reg_cache_get(m_cache, at(c.first), c.second, rw, &registration))
                 << c.first;
     }
     EXPECT_EQ(0u, m_device.reg_calls());
@@ -80,7 +80,7 @@ TEST_F(test_reg_cache, merging)
 {
     struct {
         pages first, second, result;
-        size_t regions; /* that are left */
+        size_t registrations; /* that are left */
         const char *what;
     } cases[] = {
             {{10, 4}, {14, 4}, {14, 4}, 2, "neighbours"},
@@ -98,8 +98,8 @@ TEST_F(test_reg_cache, merging)
         start(SIZE_MAX, SIZE_MAX);
         touch(c.first.first, c.first.second);
         EXPECT_EQ(c.result, touch(c.second.first, c.second.second));
-        EXPECT_EQ(c.regions, m_device.regions());
-        EXPECT_EQ(2 - c.regions, counters().reg_replaced);
+        EXPECT_EQ(c.registrations, m_device.registrations());
+        EXPECT_EQ(2 - c.registrations, counters().reg_replaced);
         EXPECT_TRUE(hits(c.first.first, c.first.second));
         EXPECT_TRUE(hits(c.second.first, c.second.second));
     }
@@ -111,7 +111,7 @@ TEST_F(test_reg_cache, merging_several)
     touch(20, 3);
     touch(14, 2);
     EXPECT_EQ(pages(10, 13), touch(12, 10)) << "one on each side and one inside";
-    EXPECT_EQ(1u, m_device.regions());
+    EXPECT_EQ(1u, m_device.registrations());
     EXPECT_EQ(3u, counters().reg_replaced);
 }
 
@@ -132,18 +132,19 @@ TEST_F(test_reg_cache, merging_is_bounded)
 
 TEST_F(test_reg_cache, merging_with_one_in_use)
 {
-    ri_reg_region_t *old = get(10, 4);
-    ri_reg_region_t *all = get(12, 4);
+    ri_registration_t *old = get(10, 4);
+    ri_registration_t *all = get(12, 4);
 
     EXPECT_EQ(10 * page, all->range.start);
     EXPECT_EQ(RI_REG_DETACHED, old->state);
-    EXPECT_EQ(2u, m_device.regions()) << "the old one is valid as long as it is in use";
+    EXPECT_EQ(2u, m_device.registrations())
+            << "the old one is valid as long as it is in use";
     m_device.lookup(old);
     EXPECT_TRUE(hits(10, 4));
     put(old);
-    EXPECT_EQ(1u, m_device.regions());
+    EXPECT_EQ(1u, m_device.registrations());
     put(all);
-    EXPECT_EQ(1u, m_device.regions());
+    EXPECT_EQ(1u, m_device.registrations());
 }
 
 /* What is merged may have lost its memory unseen */
@@ -153,7 +154,7 @@ TEST_F(test_reg_cache, merging_fails)
     m_device.hole_start = 10 * page;
     m_device.hole_end   = 11 * page;
     EXPECT_EQ(pages(12, 4), touch(12, 4));
-    EXPECT_EQ(1u, m_device.regions());
+    EXPECT_EQ(1u, m_device.registrations());
     EXPECT_EQ(3u, m_device.reg_calls());
 }
 
@@ -165,17 +166,17 @@ TEST_F(test_reg_cache, read_only)
     EXPECT_EQ(UCS_ERR_INVALID_ADDR, m_status);
     EXPECT_EQ(0u, counters().reg_regions);
 
-    ri_reg_region_t *region = get(10, 2, RI_REG_READ);
-    ASSERT_NE(nullptr, region);
-    EXPECT_EQ(unsigned(RI_REG_READ), region->access);
-    put(region);
+    ri_registration_t *registration = get(10, 2, RI_REG_READ);
+    ASSERT_NE(nullptr, registration);
+    EXPECT_EQ(unsigned(RI_REG_READ), registration->access);
+    put(registration);
     EXPECT_TRUE(hits(10, 1, RI_REG_READ));
 
     m_device.read_only_end = 0;
     EXPECT_FALSE(hits(10, 2, RI_REG_WRITE)) << "it does not allow that";
     EXPECT_TRUE(hits(10, 2, rw));
     EXPECT_TRUE(hits(10, 2, RI_REG_READ)) << "one that may be written may be read";
-    EXPECT_EQ(1u, m_device.regions());
+    EXPECT_EQ(1u, m_device.registrations());
 }
 
 TEST_F(test_reg_cache, registration_fails)
@@ -191,7 +192,7 @@ TEST_F(test_reg_cache, registration_fails)
     EXPECT_NE(pages(0, 0), touch(8, 4)) << "nothing is left of it";
 }
 
-TEST_F(test_reg_cache, limit_of_regions)
+TEST_F(test_reg_cache, limit_of_registrations)
 {
     start(SIZE_MAX, 3);
     for (uintptr_t i = 0; i < 3; ++i) {
@@ -199,7 +200,7 @@ TEST_F(test_reg_cache, limit_of_regions)
     }
     touch(10, 1); /* now the second one is the oldest */
     touch(50, 1);
-    EXPECT_EQ(3u, m_device.regions());
+    EXPECT_EQ(3u, m_device.registrations());
     EXPECT_EQ(1u, counters().reg_evicted);
     EXPECT_TRUE(hits(10, 1));
     EXPECT_TRUE(hits(30, 1));
@@ -213,7 +214,7 @@ TEST_F(test_reg_cache, limit_of_bytes)
     touch(10, 4);
     touch(20, 4);
     touch(30, 2);
-    EXPECT_EQ(3u, m_device.regions());
+    EXPECT_EQ(3u, m_device.registrations());
     touch(40, 5);
     EXPECT_FALSE(m_device.bytes() > 10 * page);
     EXPECT_EQ(2u, counters().reg_evicted);
@@ -224,19 +225,19 @@ TEST_F(test_reg_cache, limit_of_bytes)
 
 TEST_F(test_reg_cache, limits_spare_what_is_in_use)
 {
-    std::vector<ri_reg_region_t *> used;
+    std::vector<ri_registration_t *> used;
 
     start(4, 2);
     for (uintptr_t i = 0; i < 5; ++i) {
         used.push_back(get(i * 10 + 10, 2));
         ASSERT_NE(nullptr, used.back());
     }
-    EXPECT_EQ(5u, m_device.regions());
+    EXPECT_EQ(5u, m_device.registrations());
     EXPECT_EQ(0u, counters().reg_evicted);
-    for (ri_reg_region_t *region : used) {
-        put(region);
+    for (ri_registration_t *registration : used) {
+        put(registration);
     }
-    EXPECT_EQ(2u, m_device.regions());
+    EXPECT_EQ(2u, m_device.registrations());
     EXPECT_TRUE(hits(50, 2)) << "given back last";
     EXPECT_TRUE(hits(40, 2));
 }
@@ -245,16 +246,16 @@ TEST_F(test_reg_cache, larger_than_the_limit)
 {
     start(4, SIZE_MAX);
     EXPECT_EQ(pages(10, 100), touch(10, 100));
-    EXPECT_EQ(0u, m_device.regions());
+    EXPECT_EQ(0u, m_device.registrations());
 }
 
 TEST_F(test_reg_cache, device_is_full)
 {
-    m_device.max_regions = 4;
+    m_device.max_registrations = 4;
     for (uintptr_t i = 0; i < 10; ++i) {
         EXPECT_EQ(pages(i * 10 + 10, 1), touch(i * 10 + 10, 1));
     }
-    EXPECT_EQ(4u, m_device.regions());
+    EXPECT_EQ(4u, m_device.registrations());
     EXPECT_EQ(6u, counters().reg_evicted);
 
     m_device.max_bytes = 8 * page;
@@ -265,9 +266,9 @@ TEST_F(test_reg_cache, device_is_full)
 
 TEST_F(test_reg_cache, device_is_full_and_all_in_use)
 {
-    m_device.max_regions = 2;
-    ri_reg_region_t *one = get(10, 1);
-    ri_reg_region_t *two = get(20, 1);
+    m_device.max_registrations = 2;
+    ri_registration_t *one     = get(10, 1);
+    ri_registration_t *two     = get(20, 1);
 
     EXPECT_EQ(nullptr, get(30, 1));
     EXPECT_EQ(UCS_ERR_NO_MEMORY, m_status);
@@ -282,16 +283,16 @@ TEST_F(test_reg_cache, device_is_full_and_all_in_use)
 TEST_F(test_reg_cache, off)
 {
     start(SIZE_MAX, SIZE_MAX, 0);
-    ri_reg_region_t *one = get(10, 4);
-    ri_reg_region_t *two = get(10, 4);
+    ri_registration_t *one = get(10, 4);
+    ri_registration_t *two = get(10, 4);
 
     EXPECT_NE(one, two);
-    EXPECT_EQ(2u, m_device.regions());
+    EXPECT_EQ(2u, m_device.registrations());
     unmap(10, 4);
     put(one);
-    EXPECT_EQ(1u, m_device.regions());
+    EXPECT_EQ(1u, m_device.registrations());
     put(two);
-    EXPECT_EQ(0u, m_device.regions());
+    EXPECT_EQ(0u, m_device.registrations());
     EXPECT_EQ(0u, counters().reg_hits);
     EXPECT_EQ(2u, counters().reg_misses);
 
@@ -303,25 +304,25 @@ TEST_F(test_reg_cache, off)
 
 TEST_F(test_reg_cache, child_process)
 {
-    ri_reg_region_t *region = get(10, 1);
-    pid_t child             = fork();
+    ri_registration_t *registration = get(10, 1);
+    pid_t child                     = fork();
 
     ASSERT_GE(child, 0);
     if (child == 0) {
-        ri_reg_region_t *other = nullptr;
+        ri_registration_t *other = nullptr;
         bool good = ri_reg_cache_get(m_cache, at(10 * page), page, rw, &other) ==
                     UCS_ERR_UNSUPPORTED;
 
         unmap(10, 1);
-        put(region);
+        put(registration);
         good = good && (counters().reg_regions == 1);
         ri_reg_cache_destroy(m_cache);
-        _exit((good && (m_device.regions() == 1)) ? 0 : 1);
+        _exit((good && (m_device.registrations() == 1)) ? 0 : 1);
     }
     int status = -1;
     waitpid(child, &status, 0);
     EXPECT_EQ(0, status);
-    put(region);
+    put(registration);
     EXPECT_TRUE(hits(10, 1));
 }
 

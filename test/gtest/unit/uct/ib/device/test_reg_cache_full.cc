@@ -35,38 +35,39 @@ protected:
         if (m_cache != nullptr) {
             ri_reg_cache_destroy(m_cache);
         }
-        params.enable      = enable;
-        params.max_bytes   = SIZE_MAX;
-        params.max_regions = SIZE_MAX;
-        params.is_told     = 1;
-        m_cache            = m_device.new_cache(params);
+        params.enable            = enable;
+        params.max_bytes         = SIZE_MAX;
+        params.max_registrations = SIZE_MAX;
+        params.is_told           = 1;
+        m_cache                  = m_device.new_cache(params);
     }
 
     void TearDown() override { ri_reg_cache_destroy(m_cache); }
 
     /* Pages; nullptr if there is no room */
-    ri_reg_region_t *get(uintptr_t first, size_t count)
+    ri_registration_t *get(uintptr_t first, size_t count)
     {
-        ri_reg_region_t *region = nullptr;
+        ri_registration_t *registration = nullptr;
         ucs_status_t status;
 
         status = ri_reg_cache_get(m_cache, reinterpret_cast<void *>(first * page),
-                                  count * page, RI_REG_READ | RI_REG_WRITE, &region);
-        EXPECT_EQ((region != nullptr) ? UCS_OK : UCS_ERR_NO_MEMORY, status);
-        return region;
+                                  count * page, RI_REG_READ | RI_REG_WRITE,
+                                  &registration);
+        EXPECT_EQ((registration != nullptr) ? UCS_OK : UCS_ERR_NO_MEMORY, status);
+        return registration;
     }
 
-    void put(ri_reg_region_t *region) { ri_reg_cache_put(m_cache, region); }
+    void put(ri_registration_t *registration) { ri_reg_cache_put(m_cache, registration); }
 
     /* @return Whether there is room. */
     bool touch(uintptr_t first, size_t count)
     {
-        ri_reg_region_t *region = get(first, count);
+        ri_registration_t *registration = get(first, count);
 
-        if (region != nullptr) {
-            put(region);
+        if (registration != nullptr) {
+            put(registration);
         }
-        return region != nullptr;
+        return registration != nullptr;
     }
 
     ri_plane_counters_t counters()
@@ -92,7 +93,7 @@ TEST_F(test_reg_cache_full, too_long)
         EXPECT_TRUE(touch(100 + 10 * (i % 4), 2));
         EXPECT_FALSE(touch(1000 + 1000 * (i % 3), 128 + i % 5));
     }
-    EXPECT_EQ(4u, m_device.regions());
+    EXPECT_EQ(4u, m_device.registrations());
     EXPECT_EQ(96u, counters().reg_hits);
     EXPECT_EQ(0u, counters().reg_evicted);
     EXPECT_EQ(1u + 4u, m_device.reg_calls());
@@ -106,7 +107,7 @@ TEST_F(test_reg_cache_full, empties_once)
         EXPECT_FALSE(touch(1000, 128));
     }
     EXPECT_EQ(1u, counters().reg_evicted);
-    EXPECT_EQ(4u, m_device.regions());
+    EXPECT_EQ(4u, m_device.registrations());
 }
 
 /* What is in it stays, too. */
@@ -117,7 +118,7 @@ TEST_F(test_reg_cache_full, too_long_around_others)
     EXPECT_TRUE(touch(1050, 2));
     EXPECT_FALSE(touch(1000, 128));
     EXPECT_EQ(0u, counters().reg_replaced);
-    EXPECT_EQ(2u, m_device.regions());
+    EXPECT_EQ(2u, m_device.registrations());
 }
 
 /* Shorter ones are tried, and others give way to them. */
@@ -129,16 +130,16 @@ TEST_F(test_reg_cache_full, shorter)
     EXPECT_TRUE(touch(100, 2));
     EXPECT_FALSE(touch(1000, 80));
     EXPECT_FALSE(touch(1000, 100));
-    EXPECT_EQ(1u, m_device.regions());
+    EXPECT_EQ(1u, m_device.registrations());
     EXPECT_TRUE(touch(1000, 64));
-    EXPECT_EQ(1u, m_device.regions());
+    EXPECT_EQ(1u, m_device.registrations());
     EXPECT_EQ(64 * page, m_device.bytes());
 }
 
 /* It fails because of what is in use: not any more when that has ended. */
 TEST_F(test_reg_cache_full, others_in_use)
 {
-    ri_reg_region_t *one = get(100, 20), *two = get(200, 20);
+    ri_registration_t *one = get(100, 20), *two = get(200, 20);
 
     EXPECT_FALSE(touch(1000, 40));
     EXPECT_FALSE(touch(1000, 40));
@@ -149,11 +150,11 @@ TEST_F(test_reg_cache_full, others_in_use)
     EXPECT_TRUE(touch(1000, 64));
 }
 
-/* A device that has room for some regions only, however short */
-TEST_F(test_reg_cache_full, regions_in_use)
+/* A device that has room for some registrations only, however short */
+TEST_F(test_reg_cache_full, registrations_in_use)
 {
-    m_device.max_regions = 2;
-    ri_reg_region_t *one = get(100, 1), *two = get(200, 1);
+    m_device.max_registrations = 2;
+    ri_registration_t *one = get(100, 1), *two = get(200, 1);
 
     EXPECT_FALSE(touch(300, 1));
     EXPECT_FALSE(touch(300, 1));
@@ -193,7 +194,7 @@ TEST_F(test_reg_cache_full, again)
     m_device.max_bytes  = 64 * page;
     ri_reg_full_backoff = NEVER;
     EXPECT_FALSE(touch(2000, 128)) << "empties it";
-    EXPECT_EQ(0u, m_device.regions());
+    EXPECT_EQ(0u, m_device.registrations());
     m_device.max_bytes = 256 * page;
     EXPECT_FALSE(touch(2000, 128)) << "a pause";
 }
@@ -211,18 +212,19 @@ TEST_F(test_reg_cache_full, off)
 TEST_F(test_reg_cache_full, random)
 {
     for_seeds(200, [this](rng &random) {
-        std::vector<ri_reg_region_t *> used;
+        std::vector<ri_registration_t *> used;
 
         start(1);
-        m_device.max_bytes   = random.range(10, 100) * page;
-        m_device.max_regions = random.percent(50) ? SIZE_MAX : random.range(1, 10);
+        m_device.max_bytes         = random.range(10, 100) * page;
+        m_device.max_registrations = random.percent(50) ? SIZE_MAX : random.range(1, 10);
         for (int i = 0; i < 200; ++i) {
             ri_reg_full_backoff = random.percent(90) ? 0 : 1e-5;
             if (random.percent(60)) {
-                ri_reg_region_t *region = get(random.range(1, 300), random.range(1, 120));
+                ri_registration_t *registration = get(random.range(1, 300),
+                                                      random.range(1, 120));
 
-                if (region != nullptr) {
-                    used.push_back(region);
+                if (registration != nullptr) {
+                    used.push_back(registration);
                 }
             } else if (!used.empty()) {
                 size_t index = random.below(used.size());
@@ -233,8 +235,8 @@ TEST_F(test_reg_cache_full, random)
             EXPECT_LE(m_device.bytes(), m_device.max_bytes);
             EXPECT_EQ(m_device.bytes(), counters().reg_bytes);
         }
-        for (ri_reg_region_t *region : used) {
-            put(region);
+        for (ri_registration_t *registration : used) {
+            put(registration);
         }
         for (double start = ri_clock_now(); !touch(1, m_device.max_bytes / page);) {
             ASSERT_LT(ri_clock_now(), start + 100) << "is never tried again";

@@ -40,7 +40,7 @@ TEST_F(test_reg_cache_invalidate, invalidate)
         ri_reg_cache_invalidate(m_cache, c.start, c.end);
         EXPECT_EQ(c.gone ? 1u : 0u, counters().reg_invalidated) << c.start;
         EXPECT_EQ(!c.gone, hits(10, 10)) << c.start << "-" << c.end;
-        EXPECT_EQ(1u, m_device.regions());
+        EXPECT_EQ(1u, m_device.registrations());
     }
 }
 
@@ -48,29 +48,29 @@ TEST_F(test_reg_cache_invalidate, invalidate_deregisters_later)
 {
     touch(10, 1);
     unmap(10, 1);
-    EXPECT_EQ(1u, m_device.regions()) << "not inside of the event";
+    EXPECT_EQ(1u, m_device.registrations()) << "not inside of the event";
     touch(20, 1);
-    EXPECT_EQ(1u, m_device.regions());
+    EXPECT_EQ(1u, m_device.registrations());
     EXPECT_TRUE(hits(20, 1));
 }
 
 TEST_F(test_reg_cache_invalidate, invalidate_in_use)
 {
-    ri_reg_region_t *old = get(10, 4);
+    ri_registration_t *old = get(10, 4);
 
     unmap(13, 1);
     EXPECT_EQ(RI_REG_DETACHED, old->state);
     m_device.lookup(old);
 
-    ri_reg_region_t *now = get(10, 4);
+    ri_registration_t *now = get(10, 4);
     EXPECT_NE(old, now);
-    EXPECT_EQ(2u, m_device.regions());
+    EXPECT_EQ(2u, m_device.registrations());
     put(old);
-    EXPECT_EQ(1u, m_device.regions());
+    EXPECT_EQ(1u, m_device.registrations());
     unmap(10, 4);
-    EXPECT_EQ(1u, m_device.regions());
+    EXPECT_EQ(1u, m_device.registrations());
     put(now);
-    EXPECT_EQ(0u, m_device.regions());
+    EXPECT_EQ(0u, m_device.registrations());
     EXPECT_EQ(2u, counters().reg_invalidated);
 }
 
@@ -79,9 +79,9 @@ TEST_F(test_reg_cache_invalidate, invalidate_several)
     for (uintptr_t i = 0; i < 10; ++i) {
         touch(i * 10 + 10, 5);
     }
-    unmap(32, 40); /* regions at 30, 40, 50, 60 and 70 */
+    unmap(32, 40); /* registrations at 30, 40, 50, 60 and 70 */
     EXPECT_EQ(5u, counters().reg_invalidated);
-    EXPECT_EQ(5u, m_device.regions());
+    EXPECT_EQ(5u, m_device.registrations());
     EXPECT_TRUE(hits(20, 5));
     EXPECT_TRUE(hits(80, 5));
 }
@@ -94,12 +94,12 @@ TEST_F(test_reg_cache_invalidate, invalidate_while_registering)
             unmap(11, 1);
         }
     };
-    ri_reg_region_t *region = get(10, 4);
-    ASSERT_NE(nullptr, region);
+    ri_registration_t *registration = get(10, 4);
+    ASSERT_NE(nullptr, registration);
     EXPECT_EQ(2, calls) << "it is registered again";
-    EXPECT_EQ(1u, m_device.regions());
-    EXPECT_EQ(RI_REG_CACHED, region->state);
-    put(region);
+    EXPECT_EQ(1u, m_device.registrations());
+    EXPECT_EQ(RI_REG_CACHED, registration->state);
+    put(registration);
     EXPECT_TRUE(hits(10, 4));
 }
 
@@ -114,7 +114,7 @@ TEST_F(test_reg_cache_invalidate, invalidate_other_part_of_a_union)
         }
     };
     EXPECT_EQ(pages(12, 4), touch(12, 4)) << "without what has gone";
-    EXPECT_EQ(1u, m_device.regions());
+    EXPECT_EQ(1u, m_device.registrations());
 }
 
 TEST_F(test_reg_cache_invalidate, invalidate_at_each_registration)
@@ -122,7 +122,7 @@ TEST_F(test_reg_cache_invalidate, invalidate_at_each_registration)
     m_device.on_reg = [&] { unmap(10, 1); };
     EXPECT_EQ(nullptr, get(10, 4));
     EXPECT_EQ(UCS_ERR_BUSY, m_status);
-    EXPECT_EQ(0u, m_device.regions());
+    EXPECT_EQ(0u, m_device.registrations());
     EXPECT_EQ(0u, counters().reg_regions);
 
     m_device.on_reg = [&] { unmap(100, 1); };
@@ -141,7 +141,7 @@ TEST_F(test_reg_cache_invalidate, invalidate_while_deregistering)
     unmap(10, 1);
     touch(30, 1);
     EXPECT_FALSE(hits(20, 1));
-    EXPECT_EQ(2u, m_device.regions());
+    EXPECT_EQ(2u, m_device.registrations());
 }
 
 TEST_F(test_reg_cache_invalidate, invalidate_from_another_thread)

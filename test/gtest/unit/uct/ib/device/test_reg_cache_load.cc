@@ -30,17 +30,17 @@ protected:
         }
     }
 
-    void start(bool is_told, size_t max_regions = 100)
+    void start(bool is_told, size_t max_registrations = 100)
     {
         ri_reg_cache_params_t params = {};
 
-        params.enable      = 1;
-        params.max_bytes   = SIZE_MAX;
-        params.max_regions = max_regions;
-        params.is_told     = is_told;
-        m_device.is_real   = true;
-        m_is_told          = is_told;
-        m_cache            = m_device.new_cache(params);
+        params.enable            = 1;
+        params.max_bytes         = SIZE_MAX;
+        params.max_registrations = max_registrations;
+        params.is_told           = is_told;
+        m_device.is_real         = true;
+        m_is_told                = is_told;
+        m_cache                  = m_device.new_cache(params);
     }
 
     static char *map(size_t length, void *where = nullptr, int flags = 0)
@@ -67,28 +67,29 @@ protected:
         EXPECT_EQ(0, munmap(address, length));
     }
 
-    /* A region, whose pages are checked; nullptr if there was an error */
-    ri_reg_region_t *get(const char *address, size_t length, uint64_t value)
+    /* A registration, whose pages are checked; nullptr if there was an error */
+    ri_registration_t *get(const char *address, size_t length, uint64_t value)
     {
-        ri_reg_region_t *region = nullptr;
-        ucs_status_t status     = ri_reg_cache_get(m_cache, address, length, rw, &region);
+        ri_registration_t *registration = nullptr;
+        ucs_status_t status             = ri_reg_cache_get(m_cache, address, length, rw,
+                                                           &registration);
 
         m_busy += (status == UCS_ERR_BUSY);
         if (status != UCS_OK) {
             EXPECT_EQ(UCS_ERR_BUSY, status);
             return nullptr;
         }
-        EXPECT_TRUE(m_device.is_fresh(region, address, length, value))
+        EXPECT_TRUE(m_device.is_fresh(registration, address, length, value))
                 << static_cast<const void *>(address) << "+" << length;
-        return region;
+        return registration;
     }
 
     void touch(const char *address, size_t length, uint64_t value)
     {
-        ri_reg_region_t *region = get(address, length, value);
+        ri_registration_t *registration = get(address, length, value);
 
-        if (region != nullptr) {
-            ri_reg_cache_put(m_cache, region);
+        if (registration != nullptr) {
+            ri_reg_cache_put(m_cache, registration);
         }
     }
 
@@ -125,7 +126,7 @@ protected:
 };
 
 /* Addresses that come and go, each used by one thread at a time. A thread takes several that
- * are next to each other, so that regions of several come about, and later threads take a
+ * are next to each other, so that registrations of several come about, and later threads take a
  * part of these only. */
 struct arena {
     static constexpr size_t slots = 24, slot_size = 3 * page;
@@ -148,7 +149,7 @@ void test_reg_cache_load::load(int threads, int rounds)
         for (int i = 0; (i < rounds) && !HasFailure(); ++i) {
             size_t first = random.below(arena::slots), count = 0;
             size_t want = random.range(1, 4);
-            std::vector<ri_reg_region_t *> held;
+            std::vector<ri_registration_t *> held;
 
             while ((count < want) && (first + count < arena::slots) &&
                    memory.used[first + count].try_lock()) {
@@ -170,14 +171,15 @@ void test_reg_cache_load::load(int threads, int rounds)
             size_t size = count * arena::slot_size;
 
             for (int use = random.below(8); use > 0; --use) {
-                size_t offset           = random.below(size);
-                size_t length           = random.range(1, size - offset);
-                ri_reg_region_t *region = get(start + offset, length, random.next());
+                size_t offset                   = random.below(size);
+                size_t length                   = random.range(1, size - offset);
+                ri_registration_t *registration = get(start + offset, length,
+                                                      random.next());
 
-                if ((region != nullptr) && random.percent(70)) {
-                    ri_reg_cache_put(m_cache, region);
-                } else if (region != nullptr) {
-                    held.push_back(region);
+                if ((registration != nullptr) && random.percent(70)) {
+                    ri_reg_cache_put(m_cache, registration);
+                } else if (registration != nullptr) {
+                    held.push_back(registration);
                 }
             }
 
@@ -215,9 +217,9 @@ void test_reg_cache_load::load(int threads, int rounds)
             default:
                 break;
             }
-            for (ri_reg_region_t *region : held) {
-                m_device.lookup(region);
-                ri_reg_cache_put(m_cache, region);
+            for (ri_registration_t *registration : held) {
+                m_device.lookup(registration);
+                ri_reg_cache_put(m_cache, registration);
             }
             while (count > 0) {
                 memory.used[first + --count].unlock();
@@ -233,7 +235,7 @@ void test_reg_cache_load::load(int threads, int rounds)
     auto now = counters();
     EXPECT_GT(now.reg_hits, 0u);
     EXPECT_GT(now.reg_invalidated, 0u);
-    EXPECT_EQ(now.reg_regions, m_device.regions());
+    EXPECT_EQ(now.reg_regions, m_device.registrations());
     EXPECT_LE(m_busy, int(now.reg_misses / 10)) << "a get gives up only very rarely";
     if (getenv("RI_TEST_VERBOSE") != nullptr) {
         printf("hits %lu misses %lu evicted %lu replaced %lu invalidated %lu flushes %lu "
@@ -243,19 +245,19 @@ void test_reg_cache_load::load(int threads, int rounds)
     }
 }
 
-/* The tests below would notice a stale region: this one is told nothing */
+/* The tests below would notice a stale registration: this one is told nothing */
 TEST_F(test_reg_cache_load, stale_is_noticed)
 {
-    ri_reg_region_t *region = nullptr;
-    char *p                 = map(4 * page);
+    ri_registration_t *registration = nullptr;
+    char *p                         = map(4 * page);
 
     memset(p, 1, 4 * page);
     touch(p, 4 * page, 1);
     EXPECT_EQ(0, munmap(p, 4 * page));
     ASSERT_EQ(p, map(4 * page, p, MAP_FIXED_NOREPLACE));
-    ASSERT_EQ(UCS_OK, ri_reg_cache_get(m_cache, p, 4 * page, rw, &region));
-    EXPECT_FALSE(m_device.is_fresh(region, p, 4 * page, 2));
-    ri_reg_cache_put(m_cache, region);
+    ASSERT_EQ(UCS_OK, ri_reg_cache_get(m_cache, p, 4 * page, rw, &registration));
+    EXPECT_FALSE(m_device.is_fresh(registration, p, 4 * page, 2));
+    ri_reg_cache_put(m_cache, registration);
     unmap(p, 4 * page);
 }
 
@@ -281,7 +283,7 @@ TEST_F(test_reg_cache_load, threads)
     load(4, sanitized ? 1500 : 4000);
 }
 
-TEST_F(test_reg_cache_load, threads_with_few_regions)
+TEST_F(test_reg_cache_load, threads_with_few_registrations)
 {
     TearDown();
     start(true, 6);
@@ -446,7 +448,7 @@ TEST_F(test_reg_cache_load, off_without_events)
     touch(p, 4 * page, 1);
     touch(p, 4 * page, 1);
     EXPECT_EQ(2u, counters().reg_misses);
-    EXPECT_EQ(0u, m_device.regions());
+    EXPECT_EQ(0u, m_device.registrations());
     munmap(p, 4 * page);
 }
 

@@ -24,7 +24,7 @@ class test_reg_full : public testing::Test {
 protected:
     test_reg_full() { ri_reg_full_init(&m_full); }
 
-    /* A region comes into use and does not fit. @return The pause, in first pauses. */
+    /* A registration comes into use and does not fit. @return The pause, in first pauses. */
     double fails(size_t length)
     {
         ri_reg_full_use(&m_full, length);
@@ -74,7 +74,7 @@ TEST_F(test_reg_full, room_while_it_pauses)
     EXPECT_EQ(0u, ri_reg_full_room(&m_full));
     ri_reg_full_unuse(&m_full, 99);
 
-    /* As many bytes in fewer regions: their number may have been the limit */
+    /* As many bytes in fewer registrations: their number may have been the limit */
     ri_reg_full_unuse(&m_full, 50);
     EXPECT_EQ(SIZE_MAX, ri_reg_full_room(&m_full));
 }

@@ -52,7 +52,7 @@ public:
     {
         end.disconnect();
         if (end.plane != nullptr) {
-            ri_plane_rc.release(end.plane, &m_region);
+            ri_plane_rc.release(end.plane, &m_registered);
         }
         end.close();
     }
@@ -61,11 +61,11 @@ public:
     {
         if ((ri_plane_rc.open(&end.plane) != UCS_OK) ||
             (ri_plane_rc.prepare(end.plane, &end.ep) != UCS_OK) ||
-            (ri_plane_rc.reg(end.plane, own(), LENGTH, &m_region) != UCS_OK)) {
+            (ri_plane_rc.reg(end.plane, own(), LENGTH, &m_registered) != UCS_OK)) {
             return false;
         }
         m_x->address[m_index] = end.address();
-        m_x->key[m_index]     = m_region.remote_key;
+        m_x->key[m_index]     = m_registered.remote_key;
         return true;
     }
 
@@ -73,7 +73,7 @@ public:
 
     uint8_t *own() const { return m_memory[m_index]; }
     uint8_t *other() const { return m_memory[!m_index]; }
-    uint32_t local_key() const { return m_region.local_key; }
+    uint32_t local_key() const { return m_registered.local_key; }
     uint32_t remote_key() const { return m_x->key[!m_index]; }
 
     ucs_status_t start(rc_op &op, bool write, const segments &local,
@@ -104,7 +104,7 @@ private:
     exchange *m_x;
     uint8_t *const *m_memory;
     int m_index;
-    ri_plane_memory_t m_region = {};
+    ri_plane_memory_t m_registered = {};
 };
 
 class test_rc_process : public ::testing::Test {
