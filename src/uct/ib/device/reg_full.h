@@ -6,9 +6,9 @@
  *
  * Where a device has no room, idle registrations are given up. What then still does not fit would
  * empty the cache each time that it is asked for, as a message does that is longer than the limit
- * of locked memory. So the cache notes how much was in use together with it, and for a while refuses
- * what comes to as much. The next failure is followed by a longer pause. What is in use counts, as
- * there may be room when transfers have ended. No locks: the cache has one.
+ * of locked memory. So the cache notes how much was in use together with it, and for a while
+ * refuses what comes to as much. The next failure is followed by a longer pause. What is in use
+ * counts, as there may be room when transfers have ended. No locks: the cache has one.
  */
 #ifndef RI_REG_FULL_H
 #define RI_REG_FULL_H
