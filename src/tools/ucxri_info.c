@@ -14,6 +14,7 @@
 #include "ucxri_info_tune.h"
 #include "ucxri_wrap.h"
 #include "ucp/core/config.h"
+#include "ucp/core/config_value.h"
 #include "ucp/core/costs.h"
 #include "ucp/core/counters.h"
 #include "ucp/run/peer_memory.h"
@@ -58,9 +59,12 @@ static void usage(FILE *stream)
             "  -c, --config     print the settings of the present environment\n"
             "  -f, --full       print the settings with explanations\n"
             "  -s, --stats      print the counters of UCXRI_STATS=y and their meaning\n"
-            "  --protocols      print which protocol a message takes here, by its size "
+            "  --protocols[=LENGTH]\n"
+            "                   print which protocol a message takes here, by its size "
             "and by\n"
-            "                   which side is ready first, and why\n"
+            "                   which side is ready first, and why; with a length, of "
+            "derived\n"
+            "                   datatypes in runs of that length\n"
             "  --tune           print the thresholds that are measured here, as a file "
             "for the\n"
             "                   shell: with it, all jobs have the same\n"
@@ -341,7 +345,8 @@ typedef struct info_options {
     unsigned num_prints;
     int mode; /* 0, 'r', INFO_* */
     int all;
-    const char *out; /* of --html */
+    const char *out; /* of --html and --timeline; of --protocols, or NULL */
+    size_t run;      /* of --protocols, or 0 */
     char **words;    /* behind the options */
     int num_words;
 } info_options_t;
@@ -403,7 +408,7 @@ static int print_here(const info_options_t *options)
         print_short(options->prints[i]);
     }
     if (options->mode == INFO_PROTOCOLS) {
-        info_protocols();
+        info_protocols(options->run);
     } else if (options->mode == INFO_TUNE) {
         info_tune();
     } else if (options->num_prints == 0) {
@@ -427,7 +432,7 @@ static int parse(int argc, char **argv, info_options_t *options)
             {"check", no_argument, NULL, INFO_CHECK},
             {"html", required_argument, NULL, INFO_HTML},
             {"timeline", required_argument, NULL, INFO_TIMELINE},
-            {"protocols", no_argument, NULL, INFO_PROTOCOLS},
+            {"protocols", optional_argument, NULL, INFO_PROTOCOLS},
             {"tune", no_argument, NULL, INFO_TUNE},
             {NULL, 0, NULL, 0}};
     int at = 1; /* of the option that is read */
@@ -459,14 +464,27 @@ static int parse(int argc, char **argv, info_options_t *options)
     return 0;
 }
 
+/* The length of runs of --protocols, as in the value of a variable. @return Whether it is good. */
+static int read_run(info_options_t *options)
+{
+    static const ri_config_field_t length = {
+            .type = RI_CONFIG_SIZE, .min = 1, .max = 1ul << 32};
+
+    return (options->out == NULL) ||
+           ri_config_value_read(&length, options->out, &options->run);
+}
+
 /* What of the options and words does not go together. @return 0, or the exit status. */
-static int check_words(const info_options_t *options)
+static int check_words(info_options_t *options)
 {
     int takes_files = (options->mode == 'r') || (options->mode == INFO_HTML) ||
                       (options->mode == INFO_TIMELINE);
 
     if (options->all && (options->mode != 'r')) {
         return misuse("-a is for -r only", "");
+    }
+    if ((options->mode == INFO_PROTOCOLS) && !read_run(options)) {
+        return misuse("--protocols takes a length, such as 64 or 8k, not", options->out);
     }
     if (takes_files && (options->num_words == 0)) {
         return misuse("there is no file to read", "");

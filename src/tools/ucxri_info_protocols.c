@@ -3,12 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The facts of a message are made up as tag/send.c would find them here: in the steady state of a
- * pair, contiguous in host memory. The chooser is asked for many lengths, and where two neighbours
- * differ the limit between them is looked for.
+ * pair, in host memory, contiguous or in runs that have the same length at both sides. The chooser
+ * is asked for many lengths, and where two neighbours differ the limit between them is looked for.
  */
 #include "ucxri_info_protocols.h"
 #include "ucp/core/config.h"
 #include "ucp/core/exchange.h"
+#include "ucp/dt/dt.h"
 #include "ucp/link/ring_life.h"
 #include "ucp/proto/select_why.h"
 #include "ucs/rank.h"
@@ -46,6 +47,7 @@ typedef struct protocols_case {
     const protocols_here_t *here; /* NULL: the two are on different hosts */
     unsigned net_plane;
     protocols_first_t first;
+    size_t run;   /* length of the runs of both sides' data; 0: it is contiguous */
     size_t quick; /* a ring that is found to be quick takes messages up to this length */
 } protocols_case_t;
 
@@ -75,6 +77,39 @@ static protocols_here_t protocols_look(void)
     return here;
 }
 
+/* What fits one run is contiguous. */
+static int protocols_is_in_runs(const protocols_case_t *which, size_t length)
+{
+    return (which->run > 0) && (length > which->run);
+}
+
+/* Whether the pieces of a message can be described where it is announced. */
+static int protocols_has_pieces(const protocols_case_t *which, size_t length)
+{
+    return !protocols_is_in_runs(which, length) ||
+           ((which->here == NULL) && (which->run >= ri_config.dt_run_min) &&
+            (length <= which->run * RI_WIRE_SEGMENTS_MAX));
+}
+
+/* Up to where a message is copied to the pool for a receiver of this host that is away. */
+static size_t protocols_hybrid_away(const protocols_case_t *which, size_t length)
+{
+    if (which->first != PROTOCOLS_SENDER) {
+        return 0;
+    }
+    return (protocols_is_in_runs(which, length) && (which->run < RI_DT_SHORT_RUN)) ?
+                   ri_config.hybrid_away_runs :
+                   ri_config.hybrid_away;
+}
+
+/* Up to where a message through a network is copied to the pool. */
+static size_t protocols_hybrid_net(const protocols_case_t *which, size_t length)
+{
+    return ((ri_config.hybrid_net == 0) || protocols_has_pieces(which, length)) ?
+                   ri_config.hybrid_net :
+                   ri_max(ri_config.hybrid_net, ri_min(length, ri_config.pool_size / 2));
+}
+
 /* Whether a receive of this length is offered to the sender, if its receiver is first. One that
  * waits for nothing else does not offer it, but by UCXRI_RTR=y. */
 static int protocols_has_rtr(const protocols_case_t *which, size_t length)
@@ -82,7 +117,10 @@ static int protocols_has_rtr(const protocols_case_t *which, size_t length)
     const protocols_here_t *here = which->here;
 
     if ((ri_config.rtr == UCS_NO) || (which->first == PROTOCOLS_SENDER) ||
-        (length <= ri_config.eager_thresh)) {
+        (length <= ri_config.eager_thresh) ||
+        (protocols_is_in_runs(which, length) &&
+         (which->run <
+          ((here == NULL) ? ri_config.dt_run_min : ri_config.dt_run_host)))) {
         return 0;
     }
     if (ri_config.rtr == UCS_YES) {
@@ -97,8 +135,10 @@ static ri_select_param_t protocols_facts(const protocols_case_t *which, size_t l
 {
     const protocols_here_t *here = which->here;
     int has_ring                 = (here != NULL) && (here->ring_payload > 0);
+    int is_in_runs               = protocols_is_in_runs(which, length);
+    int has_rtr                  = protocols_has_rtr(which, length);
     int waits     = (which->first == PROTOCOLS_WAITS) || (which->first == PROTOCOLS_BOTH);
-    int exchanges = has_ring && (which->first == PROTOCOLS_BOTH) &&
+    int exchanges = has_ring && !is_in_runs && (which->first == PROTOCOLS_BOTH) &&
                     (here->host_plane & RI_PLANE_READ) && (ri_config.rtr != UCS_YES) &&
                     (length > ri_config.eager_thresh) &&
                     (length > (here->crowded ? RI_EXCHANGE_RING_MAX_CROWDED :
@@ -109,30 +149,34 @@ static ri_select_param_t protocols_facts(const protocols_case_t *which, size_t l
     return (ri_select_param_t){
             .has_ring   = has_ring,
             .ring_open  = has_ring,
-            .ring_takes = has_ring && (length > ri_config.eager_thresh) &&
+            .ring_takes = has_ring && !is_in_runs && (length > ri_config.eager_thresh) &&
                           (length <= here->ring_long) && !exchanges,
-            .has_channel   = has_channel,
-            .polls         = (ri_config.ring_peers > 0),
-            .am_ready      = 1,
-            .contig        = 1,
-            .host_memory   = 1,
-            .pieces        = 1,
-            .exchanges     = exchanges,
-            .alone         = 1,
-            .crowded       = (here != NULL) && here->crowded,
-            .awaited       = (here != NULL) && waits && (ri_config.rtr != UCS_YES),
-            .pool_free     = (length <= ri_config.pool_size),
-            .slot_free     = 1,
-            .rtr_by_net    = (here == NULL),
-            .rtr_room      = protocols_has_rtr(which, length) ? UINT64_MAX : 0,
-            .host_plane    = (here != NULL) ? here->host_plane : 0,
-            .net_plane     = which->net_plane,
-            .scheme        = ri_config.scheme,
-            .length        = length,
+            .has_channel = has_channel,
+            .polls       = (ri_config.ring_peers > 0),
+            .am_ready    = 1,
+            .contig      = !is_in_runs,
+            .host_memory = 1,
+            .pieces      = protocols_has_pieces(which, length),
+            .spread      = is_in_runs && (length >= ri_config.coop_thresh) &&
+                      (ri_config.shelf_peers > 0),
+            .gathers     = has_rtr && is_in_runs && (which->run >= ri_config.dt_run_min),
+            .exchanges   = exchanges,
+            .alone       = 1,
+            .crowded     = (here != NULL) && here->crowded,
+            .awaited     = (here != NULL) && waits && (ri_config.rtr != UCS_YES),
+            .pool_free   = (length <= ri_config.pool_size),
+            .slot_free   = 1,
+            .rtr_by_net  = (here == NULL),
+            .rtr_in_runs = has_rtr && is_in_runs,
+            .rtr_room    = has_rtr ? UINT64_MAX : 0,
+            .host_plane  = (here != NULL) ? here->host_plane : 0,
+            .net_plane   = which->net_plane,
+            .scheme      = ri_config.scheme,
+            .length      = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
-            .hybrid_away = (which->first == PROTOCOLS_SENDER) ? ri_config.hybrid_away : 0,
-            .hybrid_net  = ri_config.hybrid_net,
-            .coop_thresh = ri_config.coop_thresh,
+            .hybrid_away   = protocols_hybrid_away(which, length),
+            .hybrid_net    = protocols_hybrid_net(which, length),
+            .coop_thresh   = ri_config.coop_thresh,
             .ring_max = has_ring ? ri_min(here->ring_payload, ri_config.eager_thresh) : 0,
             .channel_max  = has_channel ? ri_config.ib_eager_max : 0,
             .eager_thresh = ri_config.eager_thresh,
@@ -264,13 +308,13 @@ static void protocols_values(void)
     printf(".\n");
 }
 
-static void protocols_host(void)
+static void protocols_host(size_t run)
 {
     const protocols_here_t here = protocols_look();
-    protocols_case_t which      = {.here = &here};
+    protocols_case_t which      = {.here = &here, .run = run};
     size_t quick                = 0;
 
-    if ((ri_quick_rate != 0) && (here.ring_payload > 0)) {
+    if ((ri_quick_rate != 0) && (here.ring_payload > 0) && (run == 0)) {
         quick = ri_ring_life_long_quick(ri_config_ring_size(0));
     }
     which.first = PROTOCOLS_WAITS;
@@ -286,14 +330,16 @@ static void protocols_host(void)
     which.first = PROTOCOLS_SENDER;
     protocols_table("On one host, the sender is first, and the receiver computes:",
                     &which);
-    which.first = PROTOCOLS_BOTH;
-    which.quick = quick / RI_EXCHANGE_QUICK_PARTS;
-    protocols_table(
-            "On one host, both send and wait, as neighbours that exchange their borders:",
-            &which);
+    if (run == 0) {
+        which.first = PROTOCOLS_BOTH;
+        which.quick = quick / RI_EXCHANGE_QUICK_PARTS;
+        protocols_table("On one host, both send and wait, as neighbours that exchange "
+                        "their borders:",
+                        &which);
+    }
     if (here.ring_payload == 0) {
         printf("\nThere are no rings here: ucxri_info says why.\n");
-    } else {
+    } else if (run == 0) {
         printf("\nFrom %u KB on the sender of a far pair of cores writes past its cache "
                "into the ring, in a\nrow of messages from %u KB on.\n",
                RI_RING_STREAM_MIN / 1024, RI_RING_STREAM_MIN_ROW / 1024);
@@ -301,9 +347,10 @@ static void protocols_host(void)
 }
 
 /* By a plane of verbs. */
-static void protocols_net(const char *name, int is_wanted, const ri_plane_ops_t *ops)
+static void protocols_net(const char *name, int is_wanted, const ri_plane_ops_t *ops,
+                          size_t run)
 {
-    protocols_case_t which = {.here = NULL};
+    protocols_case_t which = {.here = NULL, .run = run};
     ri_plane_t *plane      = NULL;
     char title[96];
 
@@ -325,26 +372,39 @@ static void protocols_net(const char *name, int is_wanted, const ri_plane_ops_t 
     protocols_table(title, &which);
 }
 
-void info_protocols(void)
+/* What data the tables are for. */
+static void protocols_title(size_t run)
 {
-    const protocols_case_t ucx = {.first = PROTOCOLS_SENDER};
-    char host[64];
+    char host[64], size[32], data[96] = "contiguous data";
+
+    ri_rank_host(host, sizeof(host));
+    if (run > 0) {
+        ri_size_text(run, size, sizeof(size));
+        snprintf(data, sizeof(data), "derived datatypes in runs of %s at regular places",
+                 size);
+    }
+    printf("Protocols on %s, for %s\nin host memory, once a pair of processes has "
+           "exchanged some messages. Before that short\nmessages go by active messages "
+           "of UCX, and the first long one as UCX chooses.\n",
+           host, data);
+}
+
+void info_protocols(size_t run)
+{
+    const protocols_case_t ucx = {.first = PROTOCOLS_SENDER, .run = run};
 
     if (!ri_rank_is_first_of_host()) {
         return; /* the others of the host would print the same */
     }
-    ri_rank_host(host, sizeof(host));
-    printf("Protocols on %s, for contiguous data in host memory, once a pair of "
-           "processes has\n"
-           "exchanged some messages. Before that short messages go by active messages of "
-           "UCX, "
-           "and the\nfirst long one as UCX chooses.\n",
-           host);
-    protocols_host();
-    protocols_net("rc", ri_config.use_rc, &ri_plane_rc);
-    protocols_net("datagrams", ri_config.use_ud, &ri_plane_ud);
+    protocols_title(run);
+    protocols_host(run);
+    protocols_net("rc", ri_config.use_rc, &ri_plane_rc, run);
+    protocols_net("datagrams", ri_config.use_ud, &ri_plane_ud, run);
     protocols_table("Between hosts without RDMA:", &ucx);
     protocols_values();
+    if (run == 0) {
+        printf("Derived datatypes: --protocols=LENGTH, with the length of their runs.\n");
+    }
     printf("The names are those of the report. UCXRI_LOG_LEVEL=info prints a line when "
            "a pair\n"
            "takes a protocol for the first time.\n");

@@ -208,6 +208,9 @@ int ri_dt_grid(const ri_dt_data_t *data, uint64_t *address, ri_wire_grid_t *grid
 /** @return Whether data is in runs that are known, and so long that each may be moved by itself. */
 int ri_dt_has_long_runs(const ri_dt_data_t *data);
 
+/* Runs shorter than this in the mean are packed whichever protocol moves them. */
+#define RI_DT_SHORT_RUN 1024
+
 /** @return The mean length of the runs of generic data; 0 if its layout is not known. */
 size_t ri_dt_run_mean(const ri_dt_data_t *data);
 

@@ -30,9 +30,6 @@
 /* A receiver that has not told its id after so many messages is asked for it. */
 #define SEND_ASK_AFTER 4
 
-/* Runs shorter than this are packed whichever protocol moves them. */
-#define SEND_SHORT_RUN 1024
-
 void ri_send_return_number(ri_conn_t *conn, uint32_t sn, uint64_t tag,
                            ucs_status_t status)
 {
@@ -220,7 +217,7 @@ static size_t send_hybrid_away(const ri_send_req_t *req)
         return 0;
     }
     return (ri_dt_is_spread(&req->data) &&
-            (ri_dt_run_mean(&req->data) < SEND_SHORT_RUN)) ?
+            (ri_dt_run_mean(&req->data) < RI_DT_SHORT_RUN)) ?
                    ri_config.hybrid_away_runs :
                    ri_config.hybrid_away;
 }
