@@ -62,7 +62,8 @@ table()
             printf format, label, $6, $7, $9
         }' "$results/summary.csv"
 }
-table '^mpi_latency$' "One-way latency (MPI ping-pong), us, medians, less is better"
+echo "Values are medians. A ratio is ucxri / stock: the median of those of all rounds."
+table '^mpi_latency$' "One-way latency (MPI ping-pong), us, less is better"
 table '^mpi_fast_receive$' "From the send until the data is in a buffer that was posted before, us"
 table '^mpi_rate$' "Message rate, millions per second, more is better"
 table '^mpi_bw$' "Bandwidth, MB/s, more is better"
