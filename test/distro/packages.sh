@@ -56,6 +56,13 @@ test_needs()
     sed -n 's/^Depends: //p' debian/tests/control | tr -d ',' | tr ' ' '\n' | sort -u | grep -v ucxri
 }
 
+# As Debian's machines run them. Without a machine of its own, it uses this system (null).
+autopkgtest_all()
+{
+    # shellcheck disable=SC2046  # names are words
+    timeout 900 autopkgtest $(find "$work/deb" -maxdepth 1 -name '*.deb' ! -name '*dbgsym*') ./ -- null
+}
+
 nothing_left()
 {
     local left
@@ -74,6 +81,8 @@ if step "the archive" make_archive; then
             for test in $(sed -n 's/^Tests: //p' debian/tests/control); do
                 step "debian/tests/$test" timeout 300 debian/tests/"$test"
             done
+            step "autopkgtest itself" apt-get install -y --no-install-recommends autopkgtest &&
+                step "all tests by autopkgtest" autopkgtest_all
             # shellcheck disable=SC2046
             step "remove" apt-get purge -y $(for deb in "$work"/deb/*.deb; do
                 package_name "$deb"
