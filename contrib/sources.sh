@@ -98,7 +98,8 @@ src_lists()
         list UCXRI_WIN_SRCS $(files src/win '*.[ch]')
         list UCXRI_INFO_SRCS $(files src/tools 'ucxri_info*.[ch]')
         list UCXRI_CHECK_SRCS $(files src/tools 'ucxri_check*.[ch]')
-        list UCXRI_RUN_SRCS $(files src/tools 'ucxri_run_*.[ch]' 'ucxri_wrap.[ch]')
+        list UCXRI_RUN_SRCS $(files src/tools 'ucxri_run_*.[ch]' 'ucxri_option.h' \
+                                   'ucxri_wrap.[ch]')
         list UCXRI_PERF_SRCS $(files src/tools 'ucxri_perf_*.[ch]')
     }
 }

@@ -12,6 +12,7 @@
 #include "ucxri_info_report.h"
 #include "ucxri_info_timeline.h"
 #include "ucxri_info_tune.h"
+#include "ucxri_option.h"
 #include "ucxri_wrap.h"
 #include "ucp/core/config.h"
 #include "ucp/core/config_value.h"
@@ -456,7 +457,7 @@ static int parse(int argc, char **argv, info_options_t *options)
             return misuse((c == '?') ? "wrong option" :
                           (c == ':') ? "there is no file behind" :
                                        "one thing at a time, not also",
-                          argv[at]);
+                          option_read(argv, at));
         }
     }
     options->words     = argv + optind;

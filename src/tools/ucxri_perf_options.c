@@ -11,6 +11,7 @@
 #include "ucxri_perf_bench.h"
 #include "ucxri_perf_compare.h"
 #include "ucxri_perf_fatal.h"
+#include "ucxri_option.h"
 
 #include "ucp/core/version.h"
 
@@ -539,9 +540,9 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
             fputs(help, stdout);
             exit(EXIT_SUCCESS);
         case ':':
-            usage_error("%s needs a value", argv[at]);
+            usage_error("%s needs a value", option_read(argv, at));
         default:
-            usage_error("wrong option %s", argv[at]);
+            usage_error("wrong option %s", option_read(argv, at));
         }
     }
     if ((optind < argc) && !strcmp(argv[optind], "chart")) {
