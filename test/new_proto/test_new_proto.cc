@@ -108,6 +108,18 @@ TEST_F(test_new_proto, keeps_nothing_if_it_cannot_be_sent)
     EXPECT_EQ(0, unlucky_sent);
 }
 
+TEST_F(test_new_proto, has_words_of_its_own)
+{
+    ri_select_param_t facts = {};
+
+    facts.length       = LENGTH;
+    facts.pool_free    = 1;
+    ri_choice_t choice = ri_select(&facts);
+    EXPECT_STREQ("unlucky", ri_select_name(choice.proto));
+    EXPECT_STREQ("a copy of the sender, read there", ri_select_what(choice));
+    EXPECT_STREQ("13,000 is unlucky", ri_select_why(&facts, choice));
+}
+
 TEST_F(test_new_proto, another_one_is_chosen_if_it_lacks_something)
 {
     recv_ptr r = recv(m_to, 5);

@@ -70,11 +70,14 @@ static void unlucky_is_answered(ri_send_req_t *req)
     unlucky_forget(req);
 }
 
-const ri_send_proto_t ri_send_proto_unlucky = {.name      = "unlucky",
-                                               .called    = "unlucky",
-                                               .wire_type = RI_WIRE_RTS,
-                                               .answer    = RI_SEND_ANSWER_ALWAYS,
-                                               .take      = unlucky_take,
-                                               .start     = unlucky_start,
-                                               .answered  = unlucky_is_answered,
-                                               .forget    = unlucky_forget};
+const ri_send_proto_t ri_send_proto_unlucky = {
+        .name      = "unlucky",
+        .called    = "unlucky",
+        .moves     = "a copy of the sender, read there",
+        .because   = "13,000 is unlucky",
+        .wire_type = RI_WIRE_RTS,
+        .answer    = RI_SEND_ANSWER_ALWAYS,
+        .take      = unlucky_take,
+        .start     = unlucky_start,
+        .answered  = unlucky_is_answered,
+        .forget    = unlucky_forget};

@@ -14,6 +14,7 @@
 #define RI_SEND_PROTO_H
 
 #include "counters.h"
+#include "select_types.h"
 #include "types.h"
 
 #include <stddef.h>
@@ -55,6 +56,15 @@ typedef struct ri_send_proto {
     /* what users know it as, at most 7 letters; protocols that are one to them share it */
     const char *called;
 
+    /* A choice in words for users, see proto/select_why.h. */
+    const char *moves;     /* what moves the message: a few words */
+    const char *moves_net; /* the same through a network; NULL: in the same words */
+    const char *because;   /* why it is chosen, whenever it is; NULL: `why` says it */
+
+    /** @return Why it is chosen for a message of these facts, which it was chosen for. NULL: for
+     * want of a better one, so proto/select_why.c finds out what kept the others out. */
+    const char *(*why)(const ri_select_param_t *facts);
+
     /* ri_wire_type_t of what starts the message; 0: EAGER, or EAGER_SYNC if it has an id. */
     uint8_t wire_type;
     uint8_t answer; /* ri_send_answer_t */
@@ -62,6 +72,9 @@ typedef struct ri_send_proto {
 
     /* It takes no number: it goes to the own worker, and is matched within `start`. */
     uint8_t unnumbered;
+
+    /* The message itself goes through the ring. */
+    uint8_t by_ring;
 
     /* Where in ri_conn_counters_t its messages and bytes are counted, see RI_SEND_COUNTS; 0: it
      * counts them by itself. */

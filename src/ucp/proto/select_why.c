@@ -2,8 +2,11 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Where several facts may have decided, each is changed in a copy, and the choice is made once
- * more: if it is another one, that fact is why. So no rule of the choice stands here a second time.
+ * A protocol says in its table why it is chosen (core/send_proto.h). The two that are chosen for
+ * want of a better one cannot: UCX where no plane moves the data, and rendezvous by the sender where
+ * one does. There several facts may have decided. Each is changed in a copy, and the choice is made
+ * once more: if it is another one, that fact is why. So no rule of the choice stands here a second
+ * time.
  */
 #include "select_why.h"
 
@@ -19,43 +22,10 @@ const char *ri_select_name(ri_proto_t proto)
 
 const char *ri_select_what(ri_choice_t choice)
 {
-    int net = !!(choice.plane & RI_PLANE_KEYS);
+    const ri_send_proto_t *proto = ri_send_protos[choice.proto];
+    int net                      = !!(choice.plane & RI_PLANE_KEYS);
 
-    switch (choice.proto) {
-    case RI_PROTO_SELF:
-        return "one copy within the process";
-    case RI_PROTO_EAGER_RING:
-        return "a ring in shared memory";
-    case RI_PROTO_EAGER_RDMA:
-        return "a write into the channel";
-    case RI_PROTO_EAGER_COPY:
-    case RI_PROTO_EAGER_GATHER:
-        return "one active message of UCX";
-    case RI_PROTO_EAGER_FRAGS:
-        return "short active messages of UCX";
-    case RI_PROTO_POOL:
-        return net ? "a copy to the pool, read by RDMA" :
-                     "a copy to the pool, read there";
-    case RI_PROTO_RTR_HOST:
-        return "the sender writes into the receive";
-    case RI_PROTO_RTR_NET:
-        return "one RDMA write into the receive";
-    case RI_PROTO_RTR_POOL:
-        return "a copy, and an RDMA write of it";
-    case RI_PROTO_RTR_UD:
-    case RI_PROTO_RNDV_UD:
-        return "datagrams into the receive";
-    case RI_PROTO_RTR_COOP:
-        return "both sides copy, with an RTR";
-    case RI_PROTO_COOP:
-        return "both sides copy";
-    case RI_PROTO_RNDV_GET:
-        return net ? "the receiver reads by RDMA" : "the receiver reads";
-    case RI_PROTO_RNDV_PUT:
-        return net ? "the sender writes by RDMA" : "the sender writes when told";
-    default:
-        return "UCX, as it chooses";
-    }
+    return (net && (proto->moves_net != NULL)) ? proto->moves_net : proto->moves;
 }
 
 /* Whether the choice is another one with @a other facts. */
@@ -125,65 +95,16 @@ static const char *why_matched_first(const ri_select_param_t *param, ri_choice_t
     return "no receive is known";
 }
 
-/* Why nothing is known of a receive, of a message that does not wait for one. */
-static const char *why_sender_goes_on(const ri_select_param_t *param)
-{
-    if ((param->host_plane != 0) && (param->length > param->hybrid_thresh)) {
-        return "the receiver is away, as it has said";
-    }
-    if (ri_config.rtr == UCS_NO) {
-        return "RTR is n, and the sender goes on";
-    }
-    if ((param->host_plane != 0) && !param->has_ring) {
-        return "no ring for RTRs, the sender goes on";
-    }
-    return "no receive is known, the sender goes on";
-}
-
-static const char *why_active_message(const ri_select_param_t *param)
-{
-    if (param->has_ring) {
-        return "it is too long for the pair's ring";
-    }
-    return "it is short, and there is no ring";
-}
-
 const char *ri_select_why(const ri_select_param_t *param, ri_choice_t choice)
 {
-    switch (choice.proto) {
-    case RI_PROTO_SELF:
-        return "it is to the own process";
-    case RI_PROTO_EAGER_RING:
-        return (param->length <= param->eager_thresh) ? "it is up to EAGER_THRESH" :
-                                                        "two copies beat a system call";
-    case RI_PROTO_EAGER_RDMA:
-        return "it is up to IB_EAGER_MAX";
-    case RI_PROTO_EAGER_COPY:
-    case RI_PROTO_EAGER_GATHER:
-        return why_active_message(param);
-    case RI_PROTO_EAGER_FRAGS:
-        return "UCX has not set its connection up";
-    case RI_PROTO_POOL:
-        return why_sender_goes_on(param);
-    case RI_PROTO_RTR_POOL:
-        return "it has an RTR, and the sender goes on";
-    case RI_PROTO_RTR_HOST:
-    case RI_PROTO_RTR_NET:
-    case RI_PROTO_RTR_UD:
-        return "it has an RTR";
-    case RI_PROTO_RTR_COOP:
-        return "the sender begins, two are faster";
-    case RI_PROTO_COOP:
-        return param->exchanges ? "both send at once, the first copies" :
-                                  "two copy faster than one";
-    case RI_PROTO_RNDV_GET:
-        return why_matched_first(param, choice);
-    case RI_PROTO_RNDV_PUT:
-        return (param->scheme == RI_SENDER_SCHEME_PUT) ? "SENDER_SCHEME is put" :
-                                                         "the receiver cannot read";
-    case RI_PROTO_RNDV_UD:
-        return "no receive is known: it is matched first";
-    default:
-        return why_no_plane(param, choice);
+    const ri_send_proto_t *proto = ri_send_protos[choice.proto];
+
+    if (proto->because != NULL) {
+        return proto->because;
     }
+    if (proto->why != NULL) {
+        return proto->why(param);
+    }
+    return (choice.plane != 0) ? why_matched_first(param, choice) :
+                                 why_no_plane(param, choice);
 }

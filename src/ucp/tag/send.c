@@ -290,7 +290,7 @@ static void send_use_hint(const ri_send_req_t *req, const ri_select_param_t *sel
     ri_conn_t *conn = req->conn;
 
     if (select->ring_takes && (select->length > conn->ring_limits.contig) &&
-        (req->proto == ri_send_protos[RI_PROTO_EAGER_RING])) {
+        req->proto->by_ring) {
         --conn->peer->hint.fresh;
     }
 }

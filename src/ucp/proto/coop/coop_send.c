@@ -309,8 +309,16 @@ static ucs_status_t coop_start(ri_send_req_t *req, const ri_send_terms_t *terms)
     return ri_coop_send_start(req, NULL);
 }
 
+static const char *coop_why(const ri_select_param_t *facts)
+{
+    return facts->exchanges ? "both send at once, the first copies" :
+                              "two copy faster than one";
+}
+
 const ri_send_proto_t ri_send_proto_coop = {.name          = "coop",
                                             .called        = "coop",
+                                            .moves         = "both sides copy",
+                                            .why           = coop_why,
                                             .wire_type     = RI_WIRE_RTS,
                                             .answer        = RI_SEND_ANSWER_ALWAYS,
                                             .take          = ri_coop_send_take,

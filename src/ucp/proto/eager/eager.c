@@ -154,24 +154,45 @@ static int eager_ring_has_room(const ri_send_req_t *req)
            ri_ring_tx_has_room(req->conn->ring, req->data.length);
 }
 
+static const char *eager_ring_why(const ri_select_param_t *facts)
+{
+    return (facts->length <= facts->eager_thresh) ? "it is up to EAGER_THRESH" :
+                                                    "two copies beat a system call";
+}
+
+static const char *eager_am_why(const ri_select_param_t *facts)
+{
+    return facts->has_ring ? "it is too long for the pair's ring" :
+                             "it is short, and there is no ring";
+}
+
 /* What is in the ring or channel is counted there. */
-const ri_send_proto_t ri_send_proto_eager_ring = {.name        = "eager_ring",
-                                                  .called      = "ring",
-                                                  .start       = eager_start_ring,
+const ri_send_proto_t ri_send_proto_eager_ring = {.name    = "eager_ring",
+                                                  .called  = "ring",
+                                                  .moves   = "a ring in shared memory",
+                                                  .why     = eager_ring_why,
+                                                  .by_ring = 1,
+                                                  .start   = eager_start_ring,
                                                   .can_end_now = eager_ring_has_room};
 
-const ri_send_proto_t ri_send_proto_eager_rdma = {.name        = "eager_rdma",
-                                                  .called      = "channel",
-                                                  .start       = eager_start_rdma,
+const ri_send_proto_t ri_send_proto_eager_rdma = {.name    = "eager_rdma",
+                                                  .called  = "channel",
+                                                  .moves   = "a write into the channel",
+                                                  .because = "it is up to IB_EAGER_MAX",
+                                                  .start   = eager_start_rdma,
                                                   .can_end_now = ri_send_always_ends_now};
 
-const ri_send_proto_t ri_send_proto_eager_copy = {.name        = "eager_copy",
-                                                  .called      = "am",
-                                                  .start       = ri_eager_send_copy,
+const ri_send_proto_t ri_send_proto_eager_copy = {.name   = "eager_copy",
+                                                  .called = "am",
+                                                  .moves  = "one active message of UCX",
+                                                  .why    = eager_am_why,
+                                                  .start  = ri_eager_send_copy,
                                                   .can_end_now = ri_send_always_ends_now,
                                                   RI_SEND_COUNTS(tx_eager_am)};
 
 const ri_send_proto_t ri_send_proto_eager_gather = {.name   = "eager_gather",
                                                     .called = "am",
+                                                    .moves  = "one active message of UCX",
+                                                    .why    = eager_am_why,
                                                     .start  = eager_start_gather,
                                                     RI_SEND_COUNTS(tx_eager_am)};

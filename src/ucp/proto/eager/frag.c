@@ -208,11 +208,14 @@ static ucs_status_t frag_start(ri_send_req_t *req, const ri_send_terms_t *terms)
     return (status == UCS_ERR_NO_RESOURCE) ? ri_eager_send_copy(req, terms) : status;
 }
 
-const ri_send_proto_t ri_send_proto_eager_frags = {.name   = "eager_frags",
-                                                   .called = "am",
-                                                   .asks   = RI_SEND_ASKS_ID,
-                                                   .start  = frag_start,
-                                                   RI_SEND_COUNTS(tx_eager_am)};
+const ri_send_proto_t ri_send_proto_eager_frags = {
+        .name    = "eager_frags",
+        .called  = "am",
+        .moves   = "short active messages of UCX",
+        .because = "UCX has not set its connection up",
+        .asks    = RI_SEND_ASKS_ID,
+        .start   = frag_start,
+        RI_SEND_COUNTS(tx_eager_am)};
 
 /* What misses pieces when its sender has closed the stream never gets them. */
 static int frag_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)

@@ -112,6 +112,8 @@ static int self_can_end_now(const ri_send_req_t *req)
 
 const ri_send_proto_t ri_send_proto_self = {.name        = "self",
                                             .called      = "self",
+                                            .moves       = "one copy within the process",
+                                            .because     = "it is to the own process",
                                             .unnumbered  = 1,
                                             .start       = self_start,
                                             .forget      = self_forget,

@@ -340,13 +340,32 @@ static unsigned pool_send_take(ri_send_req_t *req, const ri_send_terms_t *terms)
                    0;
 }
 
-const ri_send_proto_t ri_send_proto_pool = {.name        = "pool",
-                                            .called      = "hybrid",
-                                            .wire_type   = RI_WIRE_POOL,
-                                            .take        = pool_send_take,
-                                            .start       = pool_send_start,
-                                            .can_end_now = ri_send_always_ends_now,
-                                            RI_SEND_COUNTS(tx_hybrid)};
+/* Why nothing is known of a receive, of a message that does not wait for one. */
+static const char *pool_send_why(const ri_select_param_t *facts)
+{
+    if ((facts->host_plane != 0) && (facts->length > facts->hybrid_thresh)) {
+        return "the receiver is away, as it has said";
+    }
+    if (ri_config.rtr == UCS_NO) {
+        return "RTR is n, and the sender goes on";
+    }
+    if ((facts->host_plane != 0) && !facts->has_ring) {
+        return "no ring for RTRs, the sender goes on";
+    }
+    return "no receive is known, the sender goes on";
+}
+
+const ri_send_proto_t ri_send_proto_pool = {
+        .name        = "pool",
+        .called      = "hybrid",
+        .moves       = "a copy to the pool, read there",
+        .moves_net   = "a copy to the pool, read by RDMA",
+        .why         = pool_send_why,
+        .wire_type   = RI_WIRE_POOL,
+        .take        = pool_send_take,
+        .start       = pool_send_start,
+        .can_end_now = ri_send_always_ends_now,
+        RI_SEND_COUNTS(tx_hybrid)};
 
 static int pool_send_conn_is_needed(const ri_conn_t *conn, ri_conn_need_t need)
 {

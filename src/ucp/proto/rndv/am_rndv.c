@@ -143,6 +143,7 @@ ucs_status_t ri_am_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *ms
 
 const ri_send_proto_t ri_send_proto_bulk = {.name      = "bulk",
                                             .called    = "ucp",
+                                            .moves     = "UCX, as it chooses",
                                             .wire_type = RI_WIRE_BULK,
                                             .asks      = RI_SEND_ASKS_PLANE,
                                             .start     = bulk_start,
@@ -151,6 +152,7 @@ const ri_send_proto_t ri_send_proto_bulk = {.name      = "bulk",
 /* UCP knows when it was matched. */
 const ri_send_proto_t ri_send_proto_bulk_rndv = {.name      = "bulk_rndv",
                                                  .called    = "ucp",
+                                                 .moves     = "UCX, as it chooses",
                                                  .wire_type = RI_WIRE_BULK,
                                                  .answer    = RI_SEND_ANSWER_NEVER,
                                                  .asks      = RI_SEND_ASKS_PLANE,

@@ -154,6 +154,8 @@ static ucs_status_t get_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
 
 const ri_send_proto_t ri_send_proto_rndv_get = {.name      = "rndv_get",
                                                 .called    = "get",
+                                                .moves     = "the receiver reads",
+                                                .moves_net = "the receiver reads by RDMA",
                                                 .wire_type = RI_WIRE_RTS,
                                                 .answer    = RI_SEND_ANSWER_ALWAYS,
                                                 .take      = ri_send_keys_take,

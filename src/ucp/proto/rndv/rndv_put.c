@@ -127,8 +127,17 @@ void ri_rndv_put_handle_written(ri_stream_t *stream, const ri_wire_msg_t *msg)
     ri_stream_check_closed(stream);
 }
 
-const ri_send_proto_t ri_send_proto_rndv_put = {.name      = "rndv_put",
-                                                .called    = "put",
+static const char *put_why(const ri_select_param_t *facts)
+{
+    return (facts->scheme == RI_SENDER_SCHEME_PUT) ? "SENDER_SCHEME is put" :
+                                                     "the receiver cannot read";
+}
+
+const ri_send_proto_t ri_send_proto_rndv_put = {.name   = "rndv_put",
+                                                .called = "put",
+                                                .moves  = "the sender writes when told",
+                                                .moves_net = "the sender writes by RDMA",
+                                                .why       = put_why,
                                                 .wire_type = RI_WIRE_RTS,
                                                 .answer    = RI_SEND_ANSWER_ALWAYS,
                                                 .take      = ri_send_keys_take,

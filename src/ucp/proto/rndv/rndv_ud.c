@@ -307,14 +307,17 @@ void ri_rndv_ud_forget(ri_send_req_t *req)
     }
 }
 
-const ri_send_proto_t ri_send_proto_rndv_ud = {.name      = "rndv_ud",
-                                               .called    = "put",
-                                               .wire_type = RI_WIRE_RTS,
-                                               .answer    = RI_SEND_ANSWER_ALWAYS,
-                                               .take      = ri_send_keys_take,
-                                               .start     = ud_start,
-                                               .forget    = ri_rndv_ud_forget,
-                                               RI_SEND_COUNTS(tx_ud)};
+const ri_send_proto_t ri_send_proto_rndv_ud = {
+        .name      = "rndv_ud",
+        .called    = "put",
+        .moves     = "datagrams into the receive",
+        .because   = "no receive is known: it is matched first",
+        .wire_type = RI_WIRE_RTS,
+        .answer    = RI_SEND_ANSWER_ALWAYS,
+        .take      = ri_send_keys_take,
+        .start     = ud_start,
+        .forget    = ri_rndv_ud_forget,
+        RI_SEND_COUNTS(tx_ud)};
 
 /*
  * The receiver

@@ -246,17 +246,22 @@ int ri_rtr_send_host_receive(ri_stream_t *stream, const ri_ring_record_t *record
     return 1;
 }
 
-const ri_send_proto_t ri_send_proto_rtr_host = {.name      = "rtr_host",
-                                                .called    = "rtr",
-                                                .wire_type = RI_WIRE_PLACED,
-                                                .answer    = RI_SEND_ANSWER_NEVER,
-                                                .take      = rtr_send_host_take,
-                                                .start     = rtr_send_host_start,
-                                                RI_SEND_COUNTS(tx_recv_rndv)};
+const ri_send_proto_t ri_send_proto_rtr_host = {
+        .name      = "rtr_host",
+        .called    = "rtr",
+        .moves     = "the sender writes into the receive",
+        .because   = "it has an RTR",
+        .wire_type = RI_WIRE_PLACED,
+        .answer    = RI_SEND_ANSWER_NEVER,
+        .take      = rtr_send_host_take,
+        .start     = rtr_send_host_start,
+        RI_SEND_COUNTS(tx_recv_rndv)};
 
 const ri_send_proto_t ri_send_proto_rtr_coop = {
         .name          = "rtr_coop",
         .called        = "coop",
+        .moves         = "both sides copy, with an RTR",
+        .because       = "the sender begins, two are faster",
         .wire_type     = RI_WIRE_RTS,
         .answer        = RI_SEND_ANSWER_ALWAYS,
         .take          = ri_coop_send_take,

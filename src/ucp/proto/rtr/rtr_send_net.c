@@ -499,8 +499,10 @@ const ri_module_t ri_module_rtr_send_net = {.name        = "rtr_send_net",
                                             .conn_closes = ri_rtr_send_net_conn_ends,
                                             .conn_freed  = rtr_send_net_conn_freed};
 
-const ri_send_proto_t ri_send_proto_rtr_net = {.name         = "rtr_net",
-                                               .called       = "rtr",
+const ri_send_proto_t ri_send_proto_rtr_net = {.name   = "rtr_net",
+                                               .called = "rtr",
+                                               .moves = "one RDMA write into the receive",
+                                               .because      = "it has an RTR",
                                                .wire_type    = RI_WIRE_PLACED,
                                                .answer       = RI_SEND_ANSWER_NEVER,
                                                .take         = rtr_send_net_take,

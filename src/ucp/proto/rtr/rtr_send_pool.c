@@ -270,6 +270,8 @@ static int rtr_send_pool_tells_itself(const ri_send_terms_t *terms)
 const ri_send_proto_t ri_send_proto_rtr_pool = {
         .name         = "rtr_pool",
         .called       = "rtr",
+        .moves        = "a copy, and an RDMA write of it",
+        .because      = "it has an RTR, and the sender goes on",
         .wire_type    = RI_WIRE_PLACED,
         .answer       = RI_SEND_ANSWER_NEVER,
         .take         = rtr_send_pool_take,

@@ -54,6 +54,8 @@ static ucs_status_t rtr_send_ud_start(ri_send_req_t *req, const ri_send_terms_t 
 
 const ri_send_proto_t ri_send_proto_rtr_ud = {.name      = "rtr_ud",
                                               .called    = "rtr",
+                                              .moves     = "datagrams into the receive",
+                                              .because   = "it has an RTR",
                                               .wire_type = RI_WIRE_RTS,
                                               .answer    = RI_SEND_ANSWER_ALWAYS,
                                               .take      = rtr_send_ud_take,

@@ -47,6 +47,10 @@ TEST(test_proto_table, names_are_those_of_the_list)
         EXPECT_TRUE(names.insert(ri_send_protos[i]->name).second);
         ASSERT_NE(nullptr, ri_send_protos[i]->called) << NUMBERS[i];
         EXPECT_GE(7u, strlen(ri_send_protos[i]->called)) << NUMBERS[i];
+        ASSERT_NE(nullptr, ri_send_protos[i]->moves) << NUMBERS[i];
+        EXPECT_TRUE((ri_send_protos[i]->because == nullptr) ||
+                    (ri_send_protos[i]->why == nullptr))
+                << NUMBERS[i];
     }
 }
 
