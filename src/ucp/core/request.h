@@ -129,7 +129,19 @@ typedef enum ri_recv_written {
  *
  * The ring of a KEPT receive has ended, and its grant with it: rtr.kept has what the grant said.
  *
- * Fields of their own would need 76 bytes more than the 256 that there are.
+ * It is in one list at most (`list`), by its state, too:
+ *
+ *   posted, with a mask that has no class   ri_match_t.listed; it is never offered
+ *   QUEUED, awaits is set                   a ring of receives, of which *awaits is the first
+ *   QUEUED, awaits is NULL                  worker->rtr.queue, or ri_rtr_entries_t.full of its peer
+ *   BY_GRANT and later                      stream->rtr.recvs of its sender
+ *   BY_GRANT, KEPT, message had its turn    worker->rtr.writing
+ *   it waits for its data (rndv.stream)     stream->fetching
+ *
+ * A field and a list for each meaning would take 76 bytes more (28 for the fields, 48 for three
+ * lists). There is no room for them: the request lies in memory that has the size of a stock
+ * request, 272 bytes for UCX 1.13, of which it has 256, and its first four cache lines are what
+ * a receive touches.
  */
 struct ri_recv_req {
     ri_req_t super;
@@ -139,10 +151,7 @@ struct ri_recv_req {
     uint64_t serial;
     /* while it is posted, if its mask has a class: in the index of that class */
     ri_tag_node_t node;
-    /* While it is posted, if its mask has no class: in ri_match_t.listed. While it waits for its
-     * data: in stream->fetching. If it is to send an RTR, or has: in worker->rtr.queue or .writing,
-     * stream->rtr.recvs, or among the waiters of another receive. */
-    ucs_list_link_t list;
+    ucs_list_link_t list;             /* see above */
     struct ri_mask_class *mask_class; /* while it is posted; NULL: its mask has none */
     ri_dt_data_t data;                /* the application's buffer */
     union {

@@ -116,6 +116,7 @@ static inline void ri_match_unpost(ri_match_t *match, ri_recv_req_t *recv)
     if (ri_likely(recv->mask_class != NULL)) {
         ri_tag_index_remove(&recv->mask_class->posted, &recv->node);
     } else {
+        assert(recv->rtr.state == RI_RTR_NONE); /* its link is that of the list */
         ucs_list_del(&recv->list);
         --match->num_listed;
     }
