@@ -10,6 +10,7 @@
 #include "accumulate_local.h"
 #include "command.h"
 #include "pieces.h"
+#include "room.h"
 #include "remote.h"
 #include "stripe.h"
 #include "walk.h"
@@ -31,9 +32,8 @@
 /* The bytes of the longest element of a predefined type: two long doubles. */
 #define REMOTE_ELEMENT 32
 
-/* Bytes that are combined at once by system calls: on the stack, or not. */
-#define REMOTE_STACK 512
-#define REMOTE_LONG  65536
+/* Bytes that are combined at once by system calls. */
+#define REMOTE_LONG 65536
 
 /* Copy pieces to packed bytes, or back, by a system call. */
 static int remote_copy(const ri_window_part_t *part, int is_put,
@@ -85,13 +85,13 @@ static int remote_combine(ri_window_t *window, const ri_window_part_t *part,
                           char *result, const ri_segment_t *pieces, size_t count,
                           size_t bytes)
 {
-    _Alignas(16) char stack[REMOTE_STACK];
-    void *room           = (bytes <= sizeof(stack)) ? stack : malloc(bytes);
+    ri_room_t room;
+    char *memory         = ri_room_get(&room, bytes);
     ri_stripes_t stripes = 0;
     size_t i;
     int error;
 
-    if (room == NULL) {
+    if (memory == NULL) {
         return MPI_ERR_NO_MEM;
     }
     for (i = 0; i < count; ++i) {
@@ -100,12 +100,10 @@ static int remote_combine(ri_window_t *window, const ri_window_part_t *part,
     error = ri_command_lock(window, part, stripes);
     if (error == MPI_SUCCESS) {
         error = remote_combine_in(part, element, op, from, result, pieces, count, bytes,
-                                  room);
+                                  memory);
         error = remote_unlock(window, part, stripes, error);
     }
-    if (room != stack) {
-        free(room);
-    }
+    ri_room_free(&room);
     return error;
 }
 

@@ -9,6 +9,7 @@
 #include "remote.h"
 #include "element.h"
 #include "pieces.h"
+#include "room.h"
 #include "walk.h"
 
 #include <dlfcn.h>
@@ -21,9 +22,6 @@
 /* Through a network all bytes together are at most so many times those of the data. */
 #define REMOTE_NET_GAPS 2
 #define REMOTE_SPAN     ((size_t)1 << 22)
-
-/* Packed data of so many bytes is on the stack. */
-#define REMOTE_STACK 1024
 
 const ri_window_ops_t *ri_remote_ops(void)
 {
@@ -226,7 +224,7 @@ int ri_remote_put(ri_window_t *window, int rank, const ri_typed_t *from,
                   const ri_typed_t *to)
 {
     size_t size = ri_typed_size(from);
-    char room[REMOTE_STACK];
+    ri_room_t room;
     char *packed;
     int error;
 
@@ -242,7 +240,7 @@ int ri_remote_put(ri_window_t *window, int rank, const ri_typed_t *from,
     if (from->type->is_contiguous) {
         return remote_put_packed(window, rank, from->buffer, size, to);
     }
-    packed = (size <= sizeof(room)) ? room : malloc(size);
+    packed = ri_room_get(&room, size);
     if (packed == NULL) {
         return MPI_ERR_NO_MEM;
     }
@@ -251,9 +249,7 @@ int ri_remote_put(ri_window_t *window, int rank, const ri_typed_t *from,
         error = remote_put_packed(window, rank, packed, size, to);
         error = remote_here(&window->parts[rank], error);
     }
-    if (packed != room) {
-        free(packed);
-    }
+    ri_room_free(&room);
     return error;
 }
 
@@ -270,7 +266,7 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
                   const ri_typed_t *to)
 {
     size_t size = ri_typed_size(from);
-    char room[REMOTE_STACK];
+    ri_room_t room;
     char *packed;
     int error;
 
@@ -290,7 +286,7 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
     if (to->type->is_contiguous) {
         return remote_get_packed(window, rank, from, to->buffer, size);
     }
-    packed = (size <= sizeof(room)) ? room : malloc(size);
+    packed = ri_room_get(&room, size);
     if (packed == NULL) {
         return MPI_ERR_NO_MEM;
     }
@@ -299,9 +295,7 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
     if (error == MPI_SUCCESS) {
         error = remote_unpack(packed, size, to);
     }
-    if (packed != room) {
-        free(packed);
-    }
+    ri_room_free(&room);
     return error;
 }
 

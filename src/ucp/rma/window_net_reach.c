@@ -10,6 +10,7 @@
 #include "window_net.h"
 #include "window_net_ask.h"
 #include "window_net_serve.h"
+#include "../../uct/api/cursor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,26 +127,19 @@ static ri_window_fate_t net_copy(void *reach, int is_put, const ri_segment_t *lo
                                  size_t num_remote, size_t length)
 {
     ri_window_fate_t fate = RI_WINDOW_OPS_POSTED;
-    size_t here = 0, there = 0, at_here = 0, at_there = 0, now;
+    ri_cursor_t here      = ri_cursor_at(local, num_local, 0);
+    ri_cursor_t there     = ri_cursor_at(remote, num_remote, 0);
+    size_t now;
 
-    while ((length > 0) && (here < num_local) && (there < num_remote) &&
-           (fate == RI_WINDOW_OPS_POSTED)) {
-        now = ri_min(
-                ri_min(local[here].length - at_here, remote[there].length - at_there),
-                length);
-        fate = net_move(reach, is_put, remote[there].address + at_there,
-                        (char *)(uintptr_t)local[here].address + at_here, now);
-        length -= now;
-        at_here += now;
-        at_there += now;
-        if (at_here == local[here].length) {
-            ++here;
-            at_here = 0;
+    for (; (length > 0) && (fate == RI_WINDOW_OPS_POSTED); length -= now) {
+        now = ri_min(ri_min(ri_cursor_rest(&here), ri_cursor_rest(&there)), length);
+        if (now == 0) {
+            break; /* a list ends */
         }
-        if (at_there == remote[there].length) {
-            ++there;
-            at_there = 0;
-        }
+        fate = net_move(reach, is_put, ri_cursor_address(&there),
+                        (char *)(uintptr_t)ri_cursor_address(&here), now);
+        ri_cursor_advance(&here, now);
+        ri_cursor_advance(&there, now);
     }
     return fate;
 }

@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * First the cursor over two lists of segments, then how a process makes sure that it writes the one
- * that it means (a cookie), then the plane's operations.
+ * First what one call moves, then how a process makes sure that it writes the one that it means (a
+ * cookie), then the plane's operations.
  */
 #include "cma.h"
+#include "../api/cursor.h"
 #include "../shm/host.h"
 #include "../../ucs/log.h"
 #include "../../ucs/heap.h"
@@ -44,13 +45,6 @@ typedef struct cma_call {
                     unsigned long flags);
 } cma_call_t;
 
-/* How far a list of segments has been used. */
-typedef struct cma_cursor {
-    const ri_segment_t *segment;
-    const ri_segment_t *end;
-    uint64_t offset; /* within the segment */
-} cma_cursor_t;
-
 /* What one call moves. */
 typedef struct cma_lists {
     struct iovec local[CMA_BATCH];
@@ -88,32 +82,10 @@ static const char *cma_remedy(int error)
     }
 }
 
-static void cma_cursor_init(cma_cursor_t *cursor, const ri_segment_t *list, size_t count)
-{
-    cursor->segment = list;
-    cursor->end     = list + count;
-    cursor->offset  = 0;
-}
-
-/* Go on by @a length, at most to the end of the list. */
-static void cma_cursor_advance(cma_cursor_t *cursor, uint64_t length)
-{
-    uint64_t left;
-
-    for (; cursor->segment < cursor->end; ++cursor->segment, cursor->offset = 0) {
-        left = cursor->segment->length - cursor->offset;
-        if (length < left) {
-            cursor->offset += length;
-            return;
-        }
-        length -= left;
-    }
-}
-
 /* Describe up to @a max of the bytes that come next, as many as a batch has room for.
  * @return Their number. */
-static size_t cma_cursor_fill(const cma_cursor_t *cursor, struct iovec *iov,
-                              unsigned long *count_p, size_t max)
+static size_t cma_fill(const ri_cursor_t *cursor, struct iovec *iov,
+                       unsigned long *count_p, size_t max)
 {
     const ri_segment_t *segment = cursor->segment;
     uint64_t offset             = cursor->offset;
@@ -200,21 +172,19 @@ static ucs_status_t cma_verified(const cma_ep_t *ep, uint64_t cookie)
 static ucs_status_t cma_transfer(const cma_ep_t *ep, const ri_transfer_t *transfer,
                                  const cma_call_t *call)
 {
-    size_t left     = transfer->length;
-    uint64_t cookie = 0;
-    cma_cursor_t local, remote;
+    size_t left        = transfer->length;
+    uint64_t cookie    = 0;
+    ri_cursor_t local  = ri_cursor_at(transfer->local, transfer->num_local,
+                                      transfer->offset);
+    ri_cursor_t remote = ri_cursor_at(transfer->remote, transfer->num_remote,
+                                      transfer->offset);
     cma_lists_t lists;
     ssize_t moved;
     size_t total;
 
-    cma_cursor_init(&local, transfer->local, transfer->num_local);
-    cma_cursor_init(&remote, transfer->remote, transfer->num_remote);
-    cma_cursor_advance(&local, transfer->offset);
-    cma_cursor_advance(&remote, transfer->offset);
-
     while (left > 0) {
-        total = cma_cursor_fill(&local, lists.local, &lists.num_local, left);
-        total = cma_cursor_fill(&remote, lists.remote, &lists.num_remote, total);
+        total = cma_fill(&local, lists.local, &lists.num_local, left);
+        total = cma_fill(&remote, lists.remote, &lists.num_remote, total);
         if (total == 0) {
             return UCS_ERR_INVALID_PARAM; /* one of the lists is too short */
         }
@@ -233,8 +203,8 @@ static ucs_status_t cma_transfer(const cma_ep_t *ep, const ri_transfer_t *transf
         }
 
         moved = ri_min((size_t)moved, left); /* without the cookie */
-        cma_cursor_advance(&local, moved);
-        cma_cursor_advance(&remote, moved);
+        ri_cursor_advance(&local, moved);
+        ri_cursor_advance(&remote, moved);
         left -= moved;
     }
     return transfer->verify ? cma_verified(ep, cookie) : UCS_OK;
