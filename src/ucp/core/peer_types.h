@@ -79,7 +79,7 @@ struct ri_peer {
 
     /* Its process, if that is on this host (link/local.h). */
     struct {
-        ri_plane_ep_t *ep; /* the way to its memory, or NULL */
+        ri_plane_ep_t *ep; /* by which its memory is reached, or NULL */
         /* an ep that has stopped working, kept until there is another one, as it tells whether
          * the process exists; or NULL */
         ri_plane_ep_t *lost_ep;

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* Forget a way. */
+/* Disconnect from a process. */
 static void local_end(ri_plane_ep_t **ep_p)
 {
     ri_plane_ep_t *ep = *ep_p;

@@ -11,12 +11,12 @@
 #include "../core/worker.h"
 
 /** Reach the process that a peer says it is, in a message of the plane within the host; not if
- * there is a way to it already. If that fails, what is known of the peer stays. @return Whether
- * there is a way to its memory. */
+ * it is reached already. If that fails, what is known of the peer stays. @return Whether its
+ * memory is reached. */
 int ri_local_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg);
 
-/** No way leads to the peer, but who it says it is tells when it has ended: note that, unless it
- * is not of this host or cannot be looked for. @return Whether it was noted, and runs. */
+/** The peer's memory is not reached, but who it says it is tells when it has ended: note that,
+ * unless it is not of this host or cannot be looked for. @return Whether it was noted, and runs. */
 int ri_local_note(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg);
 
 /** The address by which the endpoint of @a conn was made says which process has the peer's
@@ -31,13 +31,13 @@ int ri_local_is_gone(const ri_peer_t *peer);
 /** @return Whether ri_local_is_gone() can tell. */
 int ri_local_is_known(const ri_peer_t *peer);
 
-/** The plane to @a peer has stopped working: there is no way to its memory from now on
- * (peer->local.ep). The old one is kept to tell when the process ends, unless it has. Does
- * nothing if there is no way. */
+/** The plane to @a peer has stopped working: its memory is not reached from now on. What has led
+ * to it (peer->local.ep) is kept to tell when the process ends, unless it has. Does nothing if the
+ * memory is not reached. */
 void ri_local_fail(ri_worker_t *worker, ri_peer_t *peer);
 
-/** End the way to the memory of a peer on this host, and one that was kept by ri_local_fail(),
- * if there are any. */
+/** Give up what leads to the memory of a peer on this host, and what was kept by ri_local_fail(),
+ * if there is anything. */
 void ri_local_disconnect(ri_peer_t *peer);
 
 #endif

@@ -74,7 +74,7 @@ static ucs_status_t worker_set_handler(ri_worker_t *worker)
     return ri_stock.worker_set_am_recv_handler(worker->stock, &param);
 }
 
-static ucs_status_t worker_init_lock(ri_worker_t *worker)
+static void worker_init_lock(ri_worker_t *worker)
 {
     pthread_mutexattr_t attr;
 
@@ -82,7 +82,6 @@ static ucs_status_t worker_init_lock(ri_worker_t *worker)
     pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&worker->lock, &attr);
     pthread_mutexattr_destroy(&attr);
-    return UCS_OK;
 }
 
 /* What core has for all parts. */
@@ -99,6 +98,26 @@ static void worker_init_core(ri_worker_t *worker)
     ri_id_table_init(&worker->recv_ids, 24, 32);
     ri_req_pool_init(worker);
     worker_init_lock(worker);
+}
+
+/* The worker is known to UCX: all that looks at workers, or is told of them, begins. */
+static void worker_start(ri_worker_t *worker)
+{
+    ri_inert_note((worker->context->features & UCP_FEATURE_TAG) ? RI_INERT_NOT_AT_ALL :
+                                                                  RI_INERT_ONE_SIDED);
+    worker->watched = (worker->trace.entries != NULL);
+    if (ri_config.report) {
+        ri_report_start();
+        ri_report_file_enter(worker);
+    }
+    ri_timeline_start(&worker->timeline, worker->uid);
+    worker->observed = worker->guarded || (worker->timeline.entries != NULL);
+    worker->unnoted  = (worker->trace.entries != NULL) ? -1 :
+                       (worker->timeline.entries != NULL) ?
+                                                         (int64_t)ri_config.eager_thresh :
+                                                         INT64_MAX;
+    RI_MODULES_TELL(worker_starts, worker);
+    ri_context_add_worker(worker->context, worker);
 }
 
 ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
@@ -142,21 +161,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
         goto err_map;
     }
 
-    ri_inert_note((context->features & UCP_FEATURE_TAG) ? RI_INERT_NOT_AT_ALL :
-                                                          RI_INERT_ONE_SIDED);
-    worker->watched = (worker->trace.entries != NULL);
-    if (ri_config.report) {
-        ri_report_start();
-        ri_report_file_enter(worker);
-    }
-    ri_timeline_start(&worker->timeline, worker->uid);
-    worker->observed = worker->guarded || (worker->timeline.entries != NULL);
-    worker->unnoted  = (worker->trace.entries != NULL) ? -1 :
-                       (worker->timeline.entries != NULL) ?
-                                                         (int64_t)ri_config.eager_thresh :
-                                                         INT64_MAX;
-    RI_MODULES_TELL(worker_starts, worker);
-    ri_context_add_worker(context, worker);
+    worker_start(worker);
     *worker_p = worker;
     return UCS_OK;
 
