@@ -61,7 +61,7 @@ typedef struct ri_send_proto {
     const char *moves_net; /* the same through a network; NULL: in the same words */
     const char *because;   /* why it is chosen, whenever it is; NULL: `why` says it */
 
-    /** @return Why it is chosen for a message of these facts, which it was chosen for. NULL: for
+    /** @return Why it is chosen for a message with @a facts, for which it was chosen. NULL: for
      * want of a better one, so proto/select_why.c finds out what kept the others out. */
     const char *(*why)(const ri_select_param_t *facts);
 

@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A protocol says in its table why it is chosen (core/send_proto.h). The two that are chosen for
- * want of a better one cannot: UCX where no plane moves the data, and rendezvous by the sender where
- * one does. There several facts may have decided. Each is changed in a copy, and the choice is made
- * once more: if it is another one, that fact is why. So no rule of the choice stands here a second
- * time.
+ * want of a better one cannot: UCX where no plane moves the data, and rendezvous by the sender
+ * where one does. There several facts may have decided. Each is changed in a copy, and the choice
+ * is made once more: if it is another one, that fact is why. So no rule of the choice stands here a
+ * second time.
  */
 #include "select_why.h"
 
