@@ -22,7 +22,7 @@ REVOKE, REVOKED, USED = 37, 38, 39
 TARGET, ABANDON = 40, 41
 CHANNEL_OFFER, CHANNEL_ACCEPT, CHANNEL_STOP, CHANNEL_CLOSE = 42, 43, 44, 45
 CHANNEL_AGAIN, CHANNEL_ALL = 46, 0xff
-RTR_UD, CLOSING, RTR_GRID = 47, 48, 49
+RTR_UD, CLOSING, RTR_GRID, LAYOUT = 47, 48, 49, 50
 HELLO = 0x80
 LONG = 3000 # a message for the planes
 PAD, START, PART = 0xff, 0xfe, 0xfd
@@ -127,6 +127,16 @@ def placed(length):
 def rtr(mask=0, length=1 << 20, seen=1, ahead=0, grant=0, generation=0):
     """The payload of an RTR"""
     return struct.pack('<QQQIHHI', mask, 0x1000, length, seen, ahead, grant, generation)
+
+
+def layout(definition, generation=1):
+    return record(LAYOUT, len(definition), value=generation, payload=bytes(definition))
+
+
+def rtr_layout(count, length, slot=0, generation=1):
+    data = rtr(generation=1, length=length) + struct.pack('<QIHH', count, generation, slot, 0)
+    return record(RTR, len(data), value=1, extra=2, payload=data)
+RUNS = (10, 16, 0, 3, 2, 0, 2, 2, 4) # runs of 2 KB, and 4 KB behind a gap of 1 KB; extent 8 KB
 
 
 def record(kind, length, value=0, extra=0, tag=0, payload=b'', which=0x80):
@@ -377,6 +387,19 @@ def inputs():
         yield 'rtr-' + name, ready + \
             record(RTR, len(data), value=1, extra=2, payload=data) + send(1, length=1200)
     yield 'rtr-many', ready + record(RTR, 36, value=1, extra=2, payload=rtr(generation=1, ahead=3)) * 70
+    yield 'rtr-layout', ready + layout(RUNS) + (rtr_layout(2, 12288) + send(1, length=9000)) * 3
+    yield 'rtr-layout-latest', ready + layout(RUNS) + rtr_layout(1, 6144) + layout((0, 0, 0, 0, 1), 2) + \
+        send(1, length=5000) + rtr_layout(1, 1, 0, 2) + rtr_layout(1, 6144) + layout(RUNS) + drain()
+    yield 'rtr-layout-tree', ready + layout((4, 128, 128, 4, 1, 4, 3, 0, 1, 3, 144, 3, 0, 64, 128,
+        8, 5, 2, 2, 2, 64, 0, 10)) + b''.join(rtr_layout(1, 1024 * k) for k in range(1, 17))
+    for name, text in (('empty', ()), ('kind', (0, 0, 0, 9, 1)), ('same', (0, 0, 0, 5)),
+                       ('cut', RUNS[:-1]), ('more', RUNS + (0,)), ('shift', (33,) + RUNS[1:]),
+                       ('deep', (0,) * 3 + (4, 1, 0) * 33 + (0, 1)), ('number', (0,) * 4 + (255,) * 10),
+                       ('overflow', (0, 0, 0, 1) + (0xff,) * 8 + (0x7f, 0, 0, 8))):
+        yield 'layout-' + name, ready + layout(text) + rtr_layout(1, 1) + send(1, length=5000)
+    for name, text in (('slot', rtr_layout(1, 6144, 64)), ('none', rtr_layout(1, 6144, 1)),
+                       ('future', rtr_layout(1, 6144, 0, 2)), ('count', rtr_layout(2, 6144))):
+        yield 'rtr-layout-' + name, ready + layout(RUNS) + text + send(1, length=5000)
     yield 'rtr-own', ready + recv(0x10, 0, 600) * 3 + recv(0x10, 3, 900) + drain() + \
         bytes([OP_CANCEL, 0]) + first_contact(4, PLACED, placed(600), req=1) + \
         first_contact(5, tag=0x10)

@@ -10,6 +10,9 @@
  * In each round every rank sends messages of one type to the next rank, which receives them in
  * another type, posted before or after, and one of no data. Some receives are contiguous, and some
  * have room for more.
+ *
+ * With --early N, rank 1 then receives messages of N types, in runs of unequal lengths, and computes
+ * after it has posted each receive. Most of the data has to come meanwhile, without a call of MPI.
  */
 
 #include "mpitest.h"
@@ -20,6 +23,7 @@
 enum {
     FEW_MAX  = 20, /* more than can be listed */
     RUNS_MAX = 400,
+    LONG_MIN = 8192, /* the shortest run that a receiver within a host offers */
     GRID     = 8192, /* the longest run of a grid: many messages have a multiple of it */
     MESSAGES = 3,    /* of a type: Open MPI's are looked at when they are used again */
     GAP_BYTE = 0x5a,
@@ -27,6 +31,7 @@ enum {
 };
 
 static long iters = 30;
+static long early;
 
 /* Runs in the order of their bytes in the message. */
 typedef struct {
@@ -56,6 +61,33 @@ static runs_t runs_make(mt_rng_t *rng, size_t bytes, uint64_t max)
     mt_shuffle(rng, order, runs.count);
     for (int i = 0; i < runs.count; i++) {
         runs.hull += ((max > 1) && mt_chance(rng, 80)) ? mt_below(rng, 6000) : 0;
+        runs.places[order[i]] = (MPI_Aint)runs.hull;
+        runs.hull += (size_t)runs.lengths[order[i]];
+    }
+    runs.hull += 100;
+    MPI_Type_create_hindexed(runs.count, runs.lengths, runs.places, MPI_BYTE, &runs.type);
+    MPI_Type_commit(&runs.type);
+    return runs;
+}
+
+/* Cut @a bytes into runs of some 8 to 64 KB, and place them in any order, with gaps. */
+static runs_t runs_make_unequal(mt_rng_t *rng, size_t bytes)
+{
+    runs_t runs = {.count = 0, .bytes = bytes};
+    int order[RUNS_MAX];
+    size_t length;
+
+    for (size_t left = bytes; left > 0; left -= length) {
+        length = LONG_MIN + mt_below(rng, mt_chance(rng, 50) ? 2000 : 57000);
+        if ((left < length + LONG_MIN) || (runs.count + 1 == RUNS_MAX)) {
+            length = left;
+        }
+        order[runs.count]          = runs.count;
+        runs.lengths[runs.count++] = (int)length;
+    }
+    mt_shuffle(rng, order, runs.count);
+    for (int i = 0; i < runs.count; i++) {
+        runs.hull += mt_below(rng, 6000);
         runs.places[order[i]] = (MPI_Aint)runs.hull;
         runs.hull += (size_t)runs.lengths[order[i]];
     }
@@ -174,8 +206,10 @@ static void run_round(int round)
     runs_t out       = ((sent % GRID == 0) && mt_chance(&rng, 30)) ?
                                runs_make_grid(&rng, sent) :
                                runs_make(&rng, sent, mt_chance(&rng, 40) ? 1 : FEW_MAX);
-    runs_t in        = mt_chance(&rng, 50) ?
+    runs_t in        = mt_chance(&rng, 40) ?
                                runs_make_grid(&rng, room) :
+                       mt_chance(&rng, 50) ?
+                               runs_make_unequal(&rng, room) :
                                runs_make(&rng, room, mt_chance(&rng, 40) ? 1 : FEW_MAX);
     int is_early     = mt_chance(&rng, 50);
     int waits        = mt_chance(&rng,
@@ -217,14 +251,84 @@ static void run_round(int round)
     free(memory);
 }
 
+/* Compute until the last byte of a receive is there, or for some seconds. @return Whether it is. */
+static int early_computes(const runs_t *in, const char *memory, uint64_t key)
+{
+    const volatile char *last = memory + in->places[in->count - 1] +
+                                in->lengths[in->count - 1] - 1;
+    double until = MPI_Wtime() + 2;
+    char *packed = mt_alloc(in->bytes);
+    char wanted;
+
+    mt_fill(packed, in->bytes, key);
+    wanted = packed[in->bytes - 1];
+    free(packed);
+    while ((*last != wanted) && (MPI_Wtime() < until)) {}
+    return *last == wanted;
+}
+
+/* A message of rank 0, @a number counts those of its types. @return Whether it came while rank 1
+ * computed; of the first one, which tells Open MPI's types, that is not tried. */
+static int early_message(const runs_t *in, char *memory, const runs_t *out, char *source,
+                         int number)
+{
+    uint64_t key  = mt_key((uint64_t)number, in->bytes, 5, 5);
+    int is_there  = 0;
+    int is_posted = 0;
+    MPI_Request recv;
+
+    mt_stage("early message %d", number);
+    if (mt_rank == 0) {
+        runs_fill(out, source, key);
+        MPI_Recv(&is_posted, 1, MPI_INT, 1, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(source, 1, out->type, 1, TAG, MPI_COMM_WORLD);
+    } else if (mt_rank == 1) {
+        MPI_Irecv(memory, 1, in->type, 0, TAG, MPI_COMM_WORLD, &recv);
+        MPI_Send(&is_posted, 1, MPI_INT, 0, TAG + 1, MPI_COMM_WORLD);
+        is_there = (number > 0) && early_computes(in, memory, key);
+        MPI_Wait(&recv, MPI_STATUS_IGNORE);
+        runs_check(in, memory, in->bytes, key);
+    }
+    return is_there;
+}
+
+static void run_early(void)
+{
+    mt_rng_t rng = mt_rng(mt_key(1, 2, 3, 4));
+    int there    = 0;
+
+    for (int i = 0; i < (int)early; i++) {
+        size_t bytes = 300000 + mt_below(&rng, 1000000);
+        runs_t in    = runs_make_unequal(&rng, bytes);
+        runs_t out   = runs_make(&rng, bytes, mt_chance(&rng, 50) ? 1 : FEW_MAX);
+        char *source = runs_memory(&out);
+        char *memory = runs_memory(&in);
+
+        for (int k = 0; k < MESSAGES; k++) {
+            there += early_message(&in, memory, &out, source, k);
+        }
+        MPI_Type_free(&out.type);
+        MPI_Type_free(&in.type);
+        free(source);
+        free(memory);
+    }
+    if ((mt_rank == 1) && (there < early * (MESSAGES - 1) / 2)) {
+        mt_fail("%d of %ld messages came while their receiver computed", there,
+                early * (MESSAGES - 1));
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const mt_opt_t opts[] = {{"iters", &iters, "rounds, each with new types"}};
+    static const mt_opt_t opts[] = {
+            {"iters", &iters, "rounds, each with new types"},
+            {"early", &early, "types in which rank 1 then receives while it computes"}};
 
     mt_start(&argc, &argv, "few_runs", "long messages of long runs", opts, MT_LEN(opts),
              MPI_THREAD_SINGLE, 2);
     for (int round = 0; round < (int)iters; round++) {
         run_round(round);
     }
+    run_early();
     return mt_pass("%ld rounds", iters);
 }

@@ -207,6 +207,7 @@ order           2 shm --iters 30
 order           4 shm --iters 12 --burst 24
 wildcards       4 shm
 few_runs        2 shm
+few_runs        2 shm --iters 2 --early 20
 early_receives  2 shm
 early_receives  4 shm --iters 15
 cancel_trunc    2 shm

@@ -9,6 +9,7 @@
 
 #include "types.h"
 #include "../../uct/shm/ring.h"
+#include "../dt/layout_cache.h"
 #include "../wire/wire.h"
 
 /* Writes by RTRs that came through a network which go on, and of which the receiver has not been

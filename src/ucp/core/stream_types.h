@@ -8,6 +8,7 @@
 #define RI_STREAM_TYPES_H
 
 #include "counters.h"
+#include "../dt/layout_cache.h"
 #include "../wire/forms.h"
 #include "../../uct/shm/ring.h"
 
@@ -81,10 +82,11 @@ struct ri_stream {
     unsigned
             am_left; /* messages by active message until a ring or channel is thought about */
     int acked;       /* CONN_ACK was sent */
-    int same_host;       /* the sender could map a ring of this process */
-    int plane_write;     /* the sender can write this process's memory on this host */
-    int way_write;       /* the sender writes through a network, and takes RTRs */
-    uint8_t plane_grids; /* the sender takes RTRs of receives in runs, in the host */
+    int same_host;         /* the sender could map a ring of this process */
+    int plane_write;       /* the sender can write this process's memory on this host */
+    int way_write;         /* the sender writes through a network, and takes RTRs */
+    uint8_t plane_grids;   /* the sender takes RTRs of receives in runs, in the host */
+    uint8_t plane_layouts; /* ... and RTRs that name layouts */
     uint8_t way_grids; /* the sender takes RTRs of receives in runs, through a network */
     uint8_t stalled;   /* the next message waits for an answer to a REVOKE */
     uint8_t resumes; /* the answer has come: deliveries go on (proto/rtr/rtr_revoked.c) */
@@ -130,6 +132,8 @@ struct ri_stream {
         unsigned num_named;    /* receives whose message had its turn before its data */
         ri_wire_grid_t
                 *grids; /* of RTRs that the ring has brought, by grant; NULL: none */
+        /* that RTRs which the ring brings name; NULL: none */
+        ri_layouts_in_t *layouts;
         int lost; /* a message by an RTR through a network may have come, and nobody was told */
     } rtr;
 

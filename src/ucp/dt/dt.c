@@ -8,6 +8,7 @@
 #include "dt.h"
 #include "layout_copy.h"
 #include "layout_grid.h"
+#include "layout_wire.h"
 #include "layout_mpi.h"
 #include "mpi_abi.h"
 #include "../../ucs/handle_map.h"
@@ -391,6 +392,17 @@ int ri_dt_grid(const ri_dt_data_t *data, uint64_t *address, ri_wire_grid_t *grid
     }
     *address = (uintptr_t)data->buffer + disp;
     return ri_grid_is_valid(grid, *address, data->length);
+}
+
+ri_layout_t *ri_dt_described(const ri_dt_data_t *data)
+{
+    ri_layout_t *layout = (ri_layout_t *)ri_dt_layout(data);
+
+    return ((layout != NULL) && ri_dt_has_long_runs(data) && !ri_layout_is_long(layout) &&
+            ri_layout_may_be_at(layout, data->count, (uintptr_t)data->buffer,
+                                data->length)) ?
+                   layout :
+                   NULL;
 }
 
 size_t ri_dt_run_mean(const ri_dt_data_t *data)

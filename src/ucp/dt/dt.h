@@ -205,6 +205,10 @@ size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t m
  */
 int ri_dt_grid(const ri_dt_data_t *data, uint64_t *address, ri_wire_grid_t *grid);
 
+/** @return The layout of generic data for a sender that is to write it run by run, if the runs are
+ * long in the mean, not too many, and its definition is not known to have no room; else NULL. */
+ri_layout_t *ri_dt_described(const ri_dt_data_t *data);
+
 /** @return Whether data is in runs that are known, and so long that each may be moved by itself. */
 int ri_dt_has_long_runs(const ri_dt_data_t *data);
 

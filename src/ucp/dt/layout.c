@@ -459,6 +459,7 @@ ri_layout_t *ri_layout_end(ri_layout_builder_t *builder, ri_layout_part_t root,
         layout->extent = extent;
         layout->stats  = stats;
         layout->blocks = builder->blocks;
+        atomic_store_explicit(&layout->is_long, 0, memory_order_relaxed);
         atomic_store_explicit(&layout->refs, 1, memory_order_relaxed);
     }
     ri_layout_begin(builder);

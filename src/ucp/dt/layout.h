@@ -68,6 +68,8 @@ typedef struct ri_layout {
     uint64_t size;           /* bytes of an element */
     int64_t extent;          /* from one element to the next one */
     ri_layout_stats_t stats; /* of one element; all 0 if it has no bytes */
+    _Atomic(uint8_t)
+            is_long; /* its definition has no room in a message (layout_wire.h) */
     ri_layout_block_t *blocks;
 } ri_layout_t;
 

@@ -22,6 +22,7 @@
 #include "../proto/rndv/rndv.h"
 #include "../proto/rndv/rndv_put.h"
 #include "../proto/rndv/rndv_ud.h"
+#include "../proto/rtr/rtr_layout.h"
 #include "../proto/rtr/rtr_send_host.h"
 #include "../proto/rtr/rtr_send_net.h"
 #include "../proto/rtr/rtr_send_ud.h"
@@ -330,6 +331,12 @@ static int handle_rtr_record(ri_stream_t *stream, const ri_ring_record_t *record
     return ri_rtr_send_host_receive(stream, record, length);
 }
 
+static int handle_layout_record(ri_stream_t *stream, const ri_ring_record_t *record,
+                                uint8_t type, uint32_t length)
+{
+    return ri_rtr_layout_receive(stream, record, length);
+}
+
 /* EAGER in rings, and EAGER and EAGER_SYNC in channels never get here: see ring_in.c and
  * channel_in.c. */
 const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
@@ -389,6 +396,7 @@ const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
                               .to_conn   = handle_rtr,
                               .from_ring = handle_rtr_record},
         [RI_WIRE_RTR_GRID] = {.from_am = handle_rtr_from_am, .to_conn = handle_rtr},
+        [RI_WIRE_LAYOUT]   = {.from_ring = handle_layout_record},
         [RI_WIRE_RTR_UD]   = {.to_conn = ri_rtr_send_ud_handle_rtr},
         [RI_WIRE_REVOKE]   = {.to_conn = ri_rtr_send_net_handle_revoke},
         [RI_WIRE_REVOKED]  = {.to_stream = ri_rtr_revoked_handle},

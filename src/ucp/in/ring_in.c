@@ -16,6 +16,7 @@
 #include "../order/deliver.h"
 #include "../order/deliver_known.h"
 #include "../proto/pool/pool_send.h"
+#include "../proto/rtr/rtr_layout.h"
 #include "../proto/rtr/rtr_send_host.h"
 
 /* Records taken from one ring before the next ring has its turn. */
@@ -276,23 +277,35 @@ static unsigned ring_in_poll_one(ri_worker_t *worker, ri_stream_t *stream)
     return count;
 }
 
+/* @return 0 if a record breaks the protocol. */
+static int ring_in_take_rtr(ri_stream_t *stream, const ri_ring_record_t *record,
+                            uint8_t type, uint32_t length)
+{
+    return (type == RI_WIRE_RTR) ? ri_rtr_send_host_receive(stream, record, length) :
+                                   ri_rtr_layout_receive(stream, record, length);
+}
+
 void ri_ring_in_take_rtrs(ri_stream_t *stream)
 {
     const ri_ring_record_t *record;
     uint32_t length, lines;
+    uint8_t type;
 
     if ((stream->ring == NULL) || (stream->busy != 0) || stream->broken ||
         (stream->assembly.length != 0)) {
         return;
     }
-    while (((record = ri_ring_rx_peek(stream->ring)) != NULL) &&
-           (__atomic_load_n(&record->type, __ATOMIC_RELAXED) == RI_WIRE_RTR)) {
+    while ((record = ri_ring_rx_peek(stream->ring)) != NULL) {
+        type = __atomic_load_n(&record->type, __ATOMIC_RELAXED);
+        if ((type != RI_WIRE_RTR) && (type != RI_WIRE_LAYOUT)) {
+            return;
+        }
         length = __atomic_load_n(&record->length, __ATOMIC_RELAXED);
-        lines  = ri_ring_rx_lines(stream->ring, RI_WIRE_RTR, length);
-        if ((lines == 0) || !ri_rtr_send_host_receive(stream, record, length)) {
+        lines  = ri_ring_rx_lines(stream->ring, type, length);
+        if ((lines == 0) || !ring_in_take_rtr(stream, record, type, length)) {
             return; /* polling deals with it */
         }
-        ring_in_note_hint(stream, record, RI_WIRE_RTR);
+        ring_in_note_hint(stream, record, type);
         ri_ring_rx_advance(stream->ring, lines);
     }
 }

@@ -116,7 +116,9 @@ static void planes_tell(ri_conn_t *conn)
         conn->flags |= RI_CONN_PLANE_TOLD;
         RI_MODULES_TELL(conn_writes, conn);
         planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id,
-                          RI_WIRE_PLANE_WRITES | RI_WIRE_PLANE_GRIDS, RI_WIRE_PLANE_CMA);
+                          RI_WIRE_PLANE_WRITES | RI_WIRE_PLANE_GRIDS |
+                                  RI_WIRE_PLANE_LAYOUTS,
+                          RI_WIRE_PLANE_CMA);
     }
 }
 
@@ -192,8 +194,9 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
             RI_MODULES_TELL(stream_written, stream);
             stream->way_grids = !!(msg->value & RI_WIRE_PLANE_GRIDS);
         } else {
-            stream->plane_write = 1;
-            stream->plane_grids = !!(msg->value & RI_WIRE_PLANE_GRIDS);
+            stream->plane_write   = 1;
+            stream->plane_grids   = !!(msg->value & RI_WIRE_PLANE_GRIDS);
+            stream->plane_layouts = !!(msg->value & RI_WIRE_PLANE_LAYOUTS);
         }
         return;
     }

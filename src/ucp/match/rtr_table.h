@@ -25,7 +25,7 @@
 
 /* How an RTR came, and what it says. */
 typedef enum ri_rtr_kind {
-    RI_RTR_GRANT, /* through a ring: an address, perhaps a grid */
+    RI_RTR_GRANT, /* through a ring: an address, perhaps a grid or a layout */
     RI_RTR_KEY,   /* by message: an address and a key, perhaps a grid */
     RI_RTR_UD,    /* by message: a target of the plane ud (conn->rtr.targets) */
     RI_RTR_KIND_LAST
@@ -61,7 +61,15 @@ struct ri_rtr {
     uint32_t way;  /* by message: number of the way that the RTR is for */
     /* of a receive in runs: GRANT: in stream->rtr.grids, KEY: in conn->rtr.grids; else NULL */
     const ri_wire_grid_t *grid;
+    const ri_layout_use_t
+            *layout; /* GRANT, of other runs: in stream->rtr.layouts; else NULL */
 };
+
+/** @return Whether an RTR is of a receive in runs. */
+static inline int ri_rtr_is_in_runs(const ri_rtr_t *rtr)
+{
+    return (rtr->grid != NULL) || (rtr->layout != NULL);
+}
 
 /* A message that was sent. */
 typedef struct ri_sent {

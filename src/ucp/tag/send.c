@@ -268,7 +268,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .crowded     = ri_exchange_is_crowded(conn->worker),
             .slot_free   = 1, /* or it turns out to be lacking */
             .rtr_by_net  = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
-            .rtr_in_runs = (rtr != NULL) && (rtr->grid != NULL),
+            .rtr_in_runs = (rtr != NULL) && ri_rtr_is_in_runs(rtr),
             .rtr_room    = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
             .host_plane  = host,
             .net_plane   = ri_planes_net(conn),

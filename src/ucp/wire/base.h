@@ -78,6 +78,7 @@ typedef enum ri_wire_type {
     RI_WIRE_RTR_UD   = 47, /* a receive that a message may be sent to, as datagrams */
     RI_WIRE_CLOSING  = 48, /* the application closes its last endpoint to that worker */
     RI_WIRE_RTR_GRID = 49, /* a receive in runs that may be written */
+    RI_WIRE_LAYOUT   = 50, /* where the runs of receives are that RTRs will name */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 

@@ -169,6 +169,22 @@ typedef struct ri_wire_rtr_runs {
     ri_wire_grid_t grid;
 } __attribute__((packed)) ri_wire_rtr_runs_t;
 
+/* Layouts that a receiver may have defined in a ring at a time; each has a slot. */
+#define RI_WIRE_LAYOUTS 64
+
+/* The longest definition of a layout. */
+#define RI_WIRE_LAYOUT_MAX 4096
+
+/* The payload of an RTR in a ring, of a receive whose layout was defined: the address is that of
+ * the receive's buffer. */
+typedef struct ri_wire_rtr_layout {
+    ri_wire_rtr_t rtr;
+    uint64_t count;      /* elements of the layout */
+    uint32_t generation; /* of the definition */
+    uint16_t slot;       /* of the definition */
+    uint16_t reserved;
+} __attribute__((packed)) ri_wire_rtr_layout_t;
+
 /* An RTR through a network, of a receive in runs. Up to the entry it is a ri_wire_rtr_msg_t. */
 typedef struct ri_wire_rtr_grid {
     ri_wire_base_t base; /* value: id of the receive */
@@ -338,6 +354,10 @@ typedef enum ri_wire_plane_id {
  * too; through a network also from a channel. */
 #define RI_WIRE_PLANE_GRIDS 16
 
+/* The value of PLANE_REQ, with RI_WIRE_PLANE_WRITES, within a host: its sender takes definitions of
+ * layouts, and RTRs that name them. */
+#define RI_WIRE_PLANE_LAYOUTS 32
+
 /* The value of PLANE_REQ and PLANE_ACK: it is about giving up a way of the plane rc or ud. */
 #define RI_WIRE_PLANE_LEAVE 2
 
@@ -396,6 +416,7 @@ static_assert(sizeof(ri_wire_rts_t) == 8, "wire format");
 static_assert(sizeof(ri_wire_placed_t) == 8, "wire format");
 static_assert(sizeof(ri_wire_rtr_t) == 36, "wire format");
 static_assert(sizeof(ri_wire_rtr_runs_t) == 80, "wire format");
+static_assert(sizeof(ri_wire_rtr_layout_t) == 52, "wire format");
 static_assert(sizeof(ri_wire_rtr_msg_t) == 60, "wire format");
 static_assert(sizeof(ri_wire_grid_t) == 44, "wire format");
 static_assert(sizeof(ri_wire_rtr_grid_t) == 104, "wire format");

@@ -245,9 +245,10 @@ const ri_wire_row_t ri_wire_rows[RI_WIRE_TYPE_LAST] = {
                                    .check   = ri_wire_check_again_msg},
         [RI_WIRE_RTR_UD]   = {FORM(RTR_UD, CONN, AM, ri_wire_rtr_ud_t, rtr_ud_fields)},
         [RI_WIRE_CLOSING]  = {BASE(CLOSING, CONN, AM | RING)},
-        [RI_WIRE_RTR_GRID] = {
-                FORM(RTR_GRID, CONN, AM | CHANNEL, ri_wire_rtr_grid_t, rtr_grid_fields),
-                .check = ri_wire_check_grid_msg}};
+        [RI_WIRE_RTR_GRID] = {FORM(RTR_GRID, CONN, AM | CHANNEL, ri_wire_rtr_grid_t,
+                                   rtr_grid_fields),
+                              .check = ri_wire_check_grid_msg},
+        [RI_WIRE_LAYOUT]   = {BASE(LAYOUT, STREAM, RING)}};
 
 const char *ri_wire_type_text(unsigned type, char text[RI_WIRE_TYPE_TEXT_MAX])
 {

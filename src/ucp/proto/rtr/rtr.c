@@ -16,6 +16,7 @@
 #include "rtr_net.h"
 #include "rtr_queue.h"
 #include "rtr_entries.h"
+#include "rtr_layout.h"
 #include "rtr_done.h"
 #include "rtr_state.h"
 #include "rtr_ud.h"
@@ -143,8 +144,9 @@ static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream,
 
 /* Where the memory of a receive is that is offered within a host. */
 typedef struct rtr_place {
-    uint64_t address; /* of the first run, if it is in runs */
+    uint64_t address; /* of the first run, if it is a grid */
     ri_wire_grid_t grid;
+    ri_layout_t *layout; /* NULL: it is contiguous, or a grid */
 } rtr_place_t;
 
 /* Find out where the memory of a receive is; of one that is offered through a network only whether
@@ -153,34 +155,65 @@ static int rtr_find_place(const ri_recv_req_t *recv, const ri_stream_t *stream,
                           rtr_place_t *place)
 {
     place->address = (uintptr_t)recv->data.buffer;
+    place->layout  = NULL;
     if (ri_dt_is_contig(&recv->data)) {
         return 1;
     }
     if (!rtr_has_grants(stream)) {
         return !rtr_needs_no_answer(stream) && ri_rtr_net_takes(recv, stream);
     }
-    return stream->plane_grids &&
-           ri_dt_grid(&recv->data, &place->address, &place->grid) &&
-           (place->grid.run >= ri_config.dt_run_host);
+    if (stream->plane_grids && ri_dt_grid(&recv->data, &place->address, &place->grid)) {
+        return place->grid.run >= ri_config.dt_run_host;
+    }
+    place->layout = stream->plane_layouts ? ri_dt_described(&recv->data) : NULL;
+    return (place->layout != NULL) &&
+           (ri_dt_run_mean(&recv->data) >= ri_config.dt_run_host);
 }
 
-/* Write the RTR of a receive into a ring. @return 0 if there is no room. */
+/* The payloads of an RTR in a ring, which begin in the same way. */
+typedef union rtr_payload {
+    ri_wire_rtr_t rtr;
+    ri_wire_rtr_runs_t runs;
+    ri_wire_rtr_layout_t layout;
+} rtr_payload_t;
+
+/* Say where the memory of a receive is. @return The length of the payload; 0: the ring has no room
+ * for the definition of its layout; below 0: it cannot be said in this ring. */
+static int rtr_put_place(ri_conn_t *conn, const ri_recv_req_t *recv,
+                         const rtr_place_t *place, rtr_payload_t *payload)
+{
+    ucs_status_t status;
+
+    if (place->layout != NULL) {
+        payload->layout.count = recv->data.count;
+        status                = ri_rtr_layout_name(conn, place->layout, &payload->layout);
+        return (status == UCS_OK)              ? (int)sizeof(payload->layout) :
+               (status == UCS_ERR_NO_RESOURCE) ? 0 :
+                                                 -1;
+    }
+    if (ri_dt_is_contig(&recv->data)) {
+        return sizeof(payload->rtr);
+    }
+    payload->runs.grid = place->grid;
+    return sizeof(payload->runs);
+}
+
+/* Write the RTR of a receive into a ring. @return As rtr_put_place(). */
 static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stream,
                    const rtr_place_t *place, int ahead)
 {
-    ri_wire_rtr_runs_t msg = {.rtr = {.mask       = recv->mask,
-                                      .address    = place->address,
-                                      .length     = recv->data.length,
-                                      .seen       = stream->next_sn - 1,
-                                      .ahead      = ahead,
-                                      .grant      = recv->rtr.index,
-                                      .generation = recv->rtr.generation}};
-    size_t length          = sizeof(msg.rtr);
+    rtr_payload_t msg = {.layout = {.rtr = {.mask       = recv->mask,
+                                            .address    = place->address,
+                                            .length     = recv->data.length,
+                                            .seen       = stream->next_sn - 1,
+                                            .ahead      = ahead,
+                                            .grant      = recv->rtr.index,
+                                            .generation = recv->rtr.generation}}};
+    int length        = rtr_put_place(conn, recv, place, &msg);
     ri_ring_record_t *record;
 
-    if (!ri_dt_is_contig(&recv->data)) {
-        length   = sizeof(msg);
-        msg.grid = place->grid;
+    if (length <= 0) {
+        return length;
     }
     record = ri_ring_tx_reserve(conn->ring, length);
     if (record == NULL) {
@@ -196,7 +229,7 @@ static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stre
     record->tag   = recv->tag;
     ri_ring_tx_commit(conn->ring, record, length);
     ++conn->counters.tx_control;
-    return 1;
+    return length;
 }
 
 /* Take a grant and send the RTR. */
@@ -207,6 +240,7 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream,
     rtr_answer_t answer;
     ri_conn_t *conn = rtr_find_conn(stream->peer, &answer);
     ri_rtr_grants_t *grants;
+    int length;
 
     if (conn == NULL) {
         return answer;
@@ -220,8 +254,12 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream,
     recv->rtr.conn       = conn;
     recv->rtr.index      = __builtin_ctz(grants->free);
     recv->rtr.generation = ++grants->generation;
-    if (!rtr_put(recv, conn, stream, place, ahead)) {
+    length               = rtr_put(recv, conn, stream, place, ahead);
+    if (length <= 0) {
         ri_id_free(&worker->recv_ids, recv->id);
+        if (length < 0) {
+            return RTR_NEVER;
+        }
         worker->rtr.retry = 1; /* nothing tells when there is room */
         worker->rtr.turns = UINT_MAX;
         worker->attention = 1;

@@ -10,6 +10,7 @@
 #include "../../core/send_req.h"
 #include "../rndv/rndv.h"
 #include "rtr_known.h"
+#include "rtr_layout.h"
 #include "rtr_write.h"
 #include "../../../ucs/settings.h"
 #include "../../../ucs/clock.h"
@@ -105,7 +106,7 @@ static ucs_status_t rtr_send_host_start(ri_send_req_t *req, const ri_send_terms_
  * its address, the receiver waits if it must end. */
 static int rtr_send_host_share(const ri_rtr_t *rtr)
 {
-    return (rtr->kind == RI_RTR_GRANT) && (rtr->grid == NULL) &&
+    return (rtr->kind == RI_RTR_GRANT) && !ri_rtr_is_in_runs(rtr) &&
            ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
 }
 
@@ -185,18 +186,42 @@ void ri_rtr_send_host_progress(ri_worker_t *worker)
     }
 }
 
+/* The payloads of an RTR, which begin in the same way. */
+typedef union rtr_send_host_wire {
+    ri_wire_rtr_t rtr;
+    ri_wire_rtr_runs_t runs;
+    ri_wire_rtr_layout_t layout;
+} rtr_send_host_wire_t;
+
 /* Take an RTR out of a record. @return 0: it breaks the protocol. */
 static int rtr_send_host_parse(const ri_ring_record_t *record, uint32_t length,
-                               ri_wire_rtr_runs_t *wire)
+                               rtr_send_host_wire_t *wire)
 {
-    if ((length != sizeof(wire->rtr)) && (length != sizeof(*wire))) {
+    if ((length != sizeof(wire->rtr)) && (length != sizeof(wire->runs)) &&
+        (length != sizeof(wire->layout))) {
         return 0;
     }
     memcpy(wire, ri_ring_payload(record, length), length);
     return (wire->rtr.grant < RI_RING_GRANTS) && (wire->rtr.length != 0) &&
            (wire->rtr.length <= RI_WIRE_LENGTH_MAX) &&
-           ((length == sizeof(wire->rtr)) ||
-            ri_grid_is_valid(&wire->grid, wire->rtr.address, wire->rtr.length));
+           ((length != sizeof(wire->runs)) ||
+            ri_grid_is_valid(&wire->runs.grid, wire->rtr.address, wire->rtr.length));
+}
+
+/* Note in an RTR the runs that it is of, if it is of some. @return 0 if they cannot be kept. */
+static int rtr_send_host_keep_runs(ri_stream_t *stream, const rtr_send_host_wire_t *wire,
+                                   uint32_t length, ri_layout_t *layout, ri_rtr_t *rtr)
+{
+    if (length == sizeof(wire->runs)) {
+        rtr->grid = ri_rtr_known_keep_grid(&stream->rtr.grids, RI_RING_GRANTS, rtr->index,
+                                           &wire->runs.grid);
+        return rtr->grid != NULL;
+    }
+    if (layout != NULL) {
+        rtr->layout = ri_layouts_in_use(stream->rtr.layouts, rtr->index, layout,
+                                        wire->layout.count);
+    }
+    return 1;
 }
 
 int ri_rtr_send_host_receive(ri_stream_t *stream, const ri_ring_record_t *record,
@@ -207,15 +232,19 @@ int ri_rtr_send_host_receive(ri_stream_t *stream, const ri_ring_record_t *record
     ri_conn_t *conn     = ri_id_get(&worker->conn_ids, conn_id);
     uint32_t sn         = 0;
     uint32_t req_id     = 0;
-    ri_wire_rtr_runs_t wire;
+    int by_layout       = (length == sizeof(ri_wire_rtr_layout_t));
+    ri_layout_t *layout = NULL;
+    rtr_send_host_wire_t wire;
     ri_rtr_fate_t fate;
     ri_rtr_t rtr;
 
     ++worker->counters.rx_control;
-    if (!rtr_send_host_parse(record, length, &wire)) {
+    if (!rtr_send_host_parse(record, length, &wire) ||
+        (by_layout && !ri_rtr_layout_find(stream, &wire.layout, &layout))) {
         return 0;
     }
-    if ((conn == NULL) || (conn->peer != stream->peer) || (conn->rtr.table == NULL) ||
+    if ((by_layout && (layout == NULL)) || (conn == NULL) ||
+        (conn->peer != stream->peer) || (conn->rtr.table == NULL) ||
         (conn->status != UCS_OK) || !(conn->flags & RI_CONN_PLANE_WRITE)) {
         ++worker->counters.rx_stale;
         return 1;
@@ -230,12 +259,8 @@ int ri_rtr_send_host_receive(ri_stream_t *stream, const ri_ring_record_t *record
                      .generation = wire.rtr.generation,
                      .index      = wire.rtr.grant,
                      .grant      = &stream->ring->control->grants[wire.rtr.grant]};
-    if (length == sizeof(wire)) {
-        rtr.grid = ri_rtr_known_keep_grid(&stream->rtr.grids, RI_RING_GRANTS, rtr.index,
-                                          &wire.grid);
-        if (rtr.grid == NULL) {
-            return 1; /* it is as good as lost */
-        }
+    if (!rtr_send_host_keep_runs(stream, &wire, length, layout, &rtr)) {
+        return 1; /* it is as good as lost */
     }
     ri_prefetch_write(rtr.grant); /* it is to be changed first of all */
     fate = ri_rtr_table_add(conn->rtr.table, &rtr, wire.rtr.seen, &sn, &req_id);
@@ -271,10 +296,22 @@ const ri_send_proto_t ri_send_proto_rtr_coop = {
         .outlives_loss = ri_coop_send_outlives_loss,
         RI_SEND_COUNTS(tx_coop)};
 
-/* The grid may be that of a later RTR, if the receiver breaks the protocol. */
+/* @return Whether a message may be written into the layout of an RTR. */
+static int rtr_send_host_fits_layout(const ri_rtr_t *rtr)
+{
+    const ri_layout_t *layout = rtr->layout->layout;
+
+    return (layout->size / layout->stats.runs >= RI_GRID_RUN_MIN) &&
+           ri_rtr_layout_fits(rtr->layout, rtr->address, rtr->length);
+}
+
+/* The runs may be those of a later RTR, if the receiver breaks the protocol. */
 static uint64_t rtr_send_host_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     (void)req;
+    if (rtr->layout != NULL) {
+        return rtr_send_host_fits_layout(rtr) ? rtr->length : 0;
+    }
     return ((rtr->grid == NULL) ||
             ((rtr->grid->run >= RI_GRID_RUN_MIN) &&
              ri_grid_is_valid(rtr->grid, rtr->address, rtr->length))) ?

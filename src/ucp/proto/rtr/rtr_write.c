@@ -6,7 +6,9 @@
  * way has a list of its own.
  */
 #include "rtr_write.h"
+#include "../../dt/layout_copy.h"
 #include "../../wire/grid.h"
+#include "rtr_layout.h"
 
 /* Runs of one operation. */
 #define WRITE_RUNS 64
@@ -18,6 +20,18 @@ static void write_part_done(ri_plane_op_t *op, ucs_status_t status)
 }
 
 ri_plane_op_t ri_rtr_write_part = {.done = write_part_done};
+
+/* The next runs, as many as there is room for. @return How many. */
+static size_t write_segments(const ri_rtr_t *rtr, uint64_t offset, uint64_t *length_p,
+                             ri_segment_t *segments)
+{
+    return (rtr->grid != NULL) ?
+                   ri_grid_segments(rtr->grid, rtr->address, offset, length_p, segments,
+                                    WRITE_RUNS) :
+                   ri_layout_segments(rtr->layout->layout, (const void *)rtr->address,
+                                      rtr->layout->count, offset, length_p, segments,
+                                      WRITE_RUNS);
+}
 
 static ucs_status_t write_runs(ri_plane_ep_t *ep, const ri_rtr_t *rtr,
                                const ri_transfer_t *transfer)
@@ -38,8 +52,7 @@ static ucs_status_t write_runs(ri_plane_ep_t *ep, const ri_rtr_t *rtr,
         /* An operation leaves out as much of both lists */
         remote[0]       = (ri_segment_t){rtr->address, part.offset};
         part.length     = end - part.offset;
-        part.num_remote = 1 + ri_grid_segments(rtr->grid, rtr->address, part.offset,
-                                               &part.length, &remote[1], WRITE_RUNS);
+        part.num_remote = 1 + write_segments(rtr, part.offset, &part.length, &remote[1]);
         if (part.offset + part.length == end) {
             part.op     = transfer->op;
             part.notify = transfer->notify;
@@ -59,7 +72,11 @@ ucs_status_t ri_rtr_write(ri_plane_ep_t *ep, const ri_rtr_t *rtr,
     ri_segment_t remote = {rtr->address, transfer->offset + transfer->length};
     ri_transfer_t whole = *transfer;
 
-    if (rtr->grid != NULL) {
+    if ((rtr->layout != NULL) &&
+        !ri_rtr_layout_fits(rtr->layout, rtr->address, rtr->length)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (ri_rtr_is_in_runs(rtr)) {
         return write_runs(ep, rtr, transfer);
     }
     whole.remote      = &remote;

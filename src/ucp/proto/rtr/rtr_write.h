@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A write to where an RTR says: to one place, or to each run of a grid.
+ * A write to where an RTR says: to one place, or to each run of a grid or a layout.
  */
 #ifndef RI_RTR_WRITE_H
 #define RI_RTR_WRITE_H

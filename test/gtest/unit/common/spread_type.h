@@ -21,24 +21,37 @@ public:
 
     void make(size_t of_run, size_t of_gap, size_t runs)
     {
-        static uint64_t last = 0x4000;
         ri_layout_builder_t builder;
-        ri_layout_part_t root;
 
-        if (datatype != 0) {
-            ri_dt_unregister(datatype);
-        }
-        run      = of_run;
-        gap      = of_gap;
-        size     = run * runs;
-        extent   = (run + gap) * runs;
-        datatype = (++last << UCP_DATATYPE_SHIFT) | UCP_DATATYPE_GENERIC;
-        ASSERT_EQ(UCS_OK, ri_dt_register(datatype, &OPS, this));
+        run    = of_run;
+        gap    = of_gap;
+        size   = run * runs;
+        extent = (run + gap) * runs;
+        m_places.clear();
         ri_layout_begin(&builder);
-        root = ri_layout_repeat(&builder, ri_layout_run(run), runs, run + gap);
-        ri_layout_t *layout = ri_layout_end(&builder, root, extent);
-        ASSERT_NE(nullptr, layout);
-        ri_dt_set_layout(datatype, layout);
+        know(&builder, ri_layout_repeat(&builder, ri_layout_run(run), runs, run + gap));
+    }
+
+    /* Runs of other lengths at other places, of which none has the place of another; extent: behind the
+     * last of them */
+    void make_of(const std::vector<std::pair<size_t, size_t>> &runs, size_t behind)
+    {
+        std::vector<ri_layout_part_t> parts;
+        ri_layout_builder_t builder;
+
+        extent = 0;
+        m_places.clear();
+        ri_layout_begin(&builder);
+        for (const auto &place : runs) {
+            parts.push_back(ri_layout_move(&builder, ri_layout_run(place.second),
+                                           (int64_t)place.first));
+            extent = std::max(extent, place.first + place.second + behind);
+            for (size_t i = 0; i < place.second; ++i) {
+                m_places.push_back(place.first + i);
+            }
+        }
+        size = m_places.size();
+        know(&builder, ri_layout_join(&builder, parts.data(), parts.size()));
     }
 
     /* So many elements have room for, or are, @a length bytes. */
@@ -63,7 +76,8 @@ public:
         bytes all(memory.size(), uint8_t(GAP));
 
         for (size_t i = 0; i < content.size(); ++i) {
-            all[i + i / run * gap] = content[i];
+            all[m_places.empty() ? i + i / run * gap :
+                                   i / size * extent + m_places[i % size]] = content[i];
         }
         return all;
     }
@@ -85,8 +99,24 @@ private:
         return self;
     }
 
+    /* From now on it is a new type, of this layout. */
+    void know(ri_layout_builder_t *builder, ri_layout_part_t root)
+    {
+        static uint64_t last = 0x4000;
+
+        if (datatype != 0) {
+            ri_dt_unregister(datatype);
+        }
+        datatype = (++last << UCP_DATATYPE_SHIFT) | UCP_DATATYPE_GENERIC;
+        ASSERT_EQ(UCS_OK, ri_dt_register(datatype, &OPS, this));
+        ri_layout_t *layout = ri_layout_end(builder, root, (int64_t)extent);
+        ASSERT_NE(nullptr, layout);
+        ri_dt_set_layout(datatype, layout);
+    }
+
     static const ucp_generic_dt_ops_t OPS;
 
+    std::vector<size_t> m_places; /* of the bytes of an element; empty: it is regular */
     size_t m_count = 0;
 };
 

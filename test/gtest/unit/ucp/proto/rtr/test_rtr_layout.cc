@@ -1,0 +1,509 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Receives in runs that no grid tells, which are offered to a sender on this host by the definition of
+ * their layout, and records that a peer makes up. (src/ucp/proto/rtr/rtr_layout.c, rtr.c,
+ * rtr_send_host.c)
+ */
+
+#include "rtr_test.h"
+#include "unit/common/spread_type.h"
+
+namespace {
+
+class test_rtr_layout : public rtr_test {
+protected:
+    void SetUp() override
+    {
+        rtr_test::SetUp();
+        make(m_in, LARGE, 1);
+        m_before = m_conn->counters.tx_recv_rndv;
+    }
+
+    /* Runs of unequal lengths, of at least 8500 bytes each and of so many bytes in all, in no
+     * order */
+    static void make(spread_type &type, size_t length, uint64_t seed, size_t behind = 100)
+    {
+        std::vector<std::pair<size_t, size_t>> runs;
+        rng random(seed);
+        size_t at = 0;
+
+        while (length > 0) {
+            size_t run = random.range(8500, 20000);
+            run = (length < run + 8500) ? length : run; /* no short one at the end */
+            at += random.range(1, 300);
+            runs.push_back({at, run});
+            at += run;
+            length -= run;
+        }
+        for (size_t i = 1; i < runs.size(); ++i) {
+            std::swap(runs[i], runs[random.below(i + 1)]);
+        }
+        type.make_of(runs, behind);
+    }
+
+    recv_ptr post_in(spread_type &type, size_t length = LARGE)
+    {
+        return type.post(*m_b, length, TAG);
+    }
+
+    recv_ptr post_in_seen(size_t length = LARGE)
+    {
+        recv_ptr r = post_in(m_in, length);
+
+        EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
+        m_a->progress();
+        EXPECT_EQ(1u, waiting());
+        return r;
+    }
+
+    void check_in(const spread_type &type, const recv_ptr &r, const bytes &data)
+    {
+        ASSERT_TRUE(r->done);
+        EXPECT_EQ(UCS_OK, r->status);
+        EXPECT_EQ(data.size(), r->info.length);
+        EXPECT_TRUE(type.spread(data) == type.memory);
+        EXPECT_EQ(type.started, type.finished);
+        EXPECT_EQ(0u, type.callbacks);
+    }
+
+    send_ptr send_of(const spread_type &type)
+    {
+        int progressing = m_a->worker()->progressing;
+
+        m_a->worker()->progressing = 1;
+        send_ptr s = m_a->send_of(m_conn, type.memory.data(), 1, type.datatype, TAG);
+        m_a->worker()->progressing = progressing;
+        return s;
+    }
+
+    uint64_t by_rtr() { return m_conn->counters.tx_recv_rndv - m_before; }
+
+    ri_stream_t *in() { return m_a->worker()->rings_in[0]; }
+
+    unsigned defined() const
+    {
+        unsigned count = 0;
+
+        for (const auto &slot : m_back->rtr.layouts->slot) {
+            count += slot.generation;
+        }
+        return count;
+    }
+
+    void put_layout(uint32_t slot, uint32_t generation, const bytes &definition)
+    {
+        put_record(m_back, RI_WIRE_LAYOUT, generation, slot, 0, definition);
+    }
+
+    void put_rtr_of(const ri_wire_rtr_layout_t &rtr)
+    {
+        bytes payload;
+
+        wire_msg::append(payload, rtr);
+        put_record(m_back, RI_WIRE_RTR, 77, m_conn->id, TAG, payload);
+    }
+
+    /* Of two runs, of 50000 bytes, 200 apart */
+    static bytes two_runs() { return {0, 0, 0, 1, 2, 0xb0, 0x90, 6, 0, 0xd0, 0x86, 3}; }
+
+    ri_wire_rtr_layout_t rtr_of(uint32_t generation, uint16_t grant = 4)
+    {
+        m_memory.assign(2 * LARGE, 0);
+        ri_ring_grant_offer(&in()->ring->control->grants[grant], 1);
+        return {{ALL, (uintptr_t)m_memory.data(), LARGE, m_conn->tx_sn, 0, grant, 1},
+                1,
+                generation,
+                3,
+                0};
+    }
+
+    spread_type m_in, m_out;
+    bytes m_memory;
+    uint64_t m_before;
+};
+
+/* The layout is defined once; the sender writes each run where it belongs, and the receiver need not be
+ * there. */
+TEST_F(test_rtr_layout, from_contiguous_data)
+{
+    for (bool sync : {false, true}) {
+        recv_ptr r = post_in_seen();
+        send_ptr s = send(LARGE, sync);
+
+        EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
+        m_b->progress();
+        check_in(m_in, r, s->data);
+        pump();
+        check_sent(s);
+        EXPECT_EQ(1u, defined());
+    }
+    EXPECT_EQ(2u, by_rtr());
+    EXPECT_EQ(0u, m_b_plane->reads);
+}
+
+/* The bytes behind a shorter message stay as they are, wherever it ends. */
+TEST_F(test_rtr_layout, shorter_messages)
+{
+    unsigned count = 0;
+
+    for (size_t length : {LARGE - 1, LARGE / 2, (size_t)30001, (size_t)9000}) {
+        SCOPED_TRACE(length);
+        recv_ptr r = post_in_seen();
+        send_ptr s = send(length);
+        m_b->progress();
+        check_in(m_in, r, s->data);
+        EXPECT_EQ(++count, by_rtr());
+    }
+    EXPECT_EQ(1u, defined());
+}
+
+/* Several elements, more runs than one call takes, from other runs */
+TEST_F(test_rtr_layout, from_runs)
+{
+    for (uint64_t seed = 2; seed < 12; ++seed) {
+        SCOPED_TRACE(seed);
+        make(m_in, 200000 + seed * 777, seed, (seed % 2) ? 0 : 64);
+        size_t length = m_in.size * 6;
+        m_out.make(5000, 24, length / 5000);
+        m_out.clear(m_out.size);
+        bytes data   = pattern(5, m_out.size);
+        m_out.memory = m_out.spread(data);
+        recv_ptr r   = post_in_seen(length);
+        send_ptr s   = send_of(m_out);
+        EXPECT_TRUE(s->done);
+        m_b->progress();
+        check_in(m_in, r, data);
+        pump();
+    }
+    EXPECT_EQ(10u, by_rtr());
+    EXPECT_EQ(10u, defined());
+    EXPECT_EQ(0u, m_b_plane->reads);
+}
+
+/* More layouts than there are slots, again and again */
+TEST_F(test_rtr_layout, many_layouts)
+{
+    std::vector<std::unique_ptr<spread_type>> types;
+    rng random(7);
+
+    for (uint64_t i = 0; i < 80; ++i) {
+        types.push_back(std::make_unique<spread_type>());
+        make(*types.back(), 30000, 100 + i);
+    }
+    for (unsigned round = 0; round < 400; ++round) {
+        SCOPED_TRACE(round);
+        std::vector<spread_type *> now;
+        std::vector<recv_ptr> recvs;
+
+        for (uint64_t i = random.range(1, 5); i > 0; --i) {
+            spread_type *type = types[random.below(80)].get();
+            if (std::find(now.begin(), now.end(), type) == now.end()) {
+                now.push_back(type);
+                recvs.push_back(post_in(*type, 30000));
+                EXPECT_EQ(RI_RTR_BY_GRANT, rtr(recvs.back()));
+            }
+        }
+        m_a->progress();
+        EXPECT_EQ(now.size(), waiting());
+        for (size_t i = 0; i < now.size(); ++i) {
+            send_ptr s = send(30000);
+            m_b->progress();
+            check_in(*now[i], recvs[i], s->data);
+        }
+    }
+    EXPECT_EQ(0u, m_a->counters().rx_stale);
+    EXPECT_LT(64u, defined());
+}
+
+/* A type that is freed and made again is another layout; the table holds the earlier one. */
+TEST_F(test_rtr_layout, freed_types)
+{
+    for (uint64_t i = 0; i < 100; ++i) {
+        make(m_in, LARGE, i);
+        recv_ptr r = post_in_seen();
+        send_ptr s = send();
+        m_b->progress();
+        check_in(m_in, r, s->data);
+    }
+    EXPECT_EQ(100u, defined());
+    EXPECT_EQ(100u, by_rtr());
+}
+
+/* Short runs in the mean, a definition that has no room, a sender that knows no definitions */
+TEST_F(test_rtr_layout, what_is_not_offered)
+{
+    std::vector<std::pair<size_t, size_t>> runs;
+    size_t at = 0;
+
+    for (size_t i = 0; i < 2000; ++i) {
+        size_t run = 8192 + i * 7919 % 1000;
+        runs.push_back({at, run});
+        at += run + 1 + i % 3;
+    }
+    for (int what = 0; what < 4; ++what) {
+        SCOPED_TRACE(what);
+        if (what < 3) {
+            make(m_in, LARGE, 1);
+        } else {
+            m_in.make_of(runs, 1);
+        }
+        stream()->plane_layouts = (what != 1);
+        ri_config.dt_run_host   = (what == 2) ? 20000 : 8192;
+        size_t length           = (what < 3) ? LARGE : m_in.size;
+        for (int again = 0; again < 2; ++again) {
+            recv_ptr r = post_in(m_in, length);
+            EXPECT_EQ((what == 0) ? RI_RTR_BY_GRANT : RI_RTR_NONE, rtr(r));
+            send_ptr s = send(length);
+            pump();
+            check_in(m_in, r, s->data);
+        }
+    }
+    EXPECT_EQ(1u, defined());
+}
+
+/* The write fails in the middle of a run: the message comes another way. */
+TEST_F(test_rtr_layout, failed_writes)
+{
+    make(m_in, 200 * 8192, 3);
+    for (unsigned good = 0; good < 3; ++good) {
+        SCOPED_TRACE(good);
+        recv_ptr r              = post_in_seen(200 * 8192);
+        m_a_plane->good_writes  = good;
+        m_a_plane->move_before  = 5000;
+        m_a_plane->write_status = UCS_ERR_INVALID_ADDR;
+        send_ptr s              = send(200 * 8192);
+        m_a_plane->write_status = UCS_OK;
+        m_a_plane->move_before  = 0;
+        pump();
+        check_in(m_in, r, s->data);
+        check_sent(s);
+    }
+}
+
+/* A message that was announced before the RTR came is written after some time. */
+TEST_F(test_rtr_layout, late_rtr)
+{
+    ri_config.hybrid_thresh = 0;
+    send_ptr s              = send();
+    recv_ptr r              = post_in(m_in);
+
+    ASSERT_EQ(RI_RTR_BY_GRANT, rtr(r));
+    m_a->progress();
+    m_a->progress();
+    EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
+    pump();
+    check_in(m_in, r, s->data);
+    check_sent(s);
+}
+
+/* A send that looks for RTRs takes definitions, too, without progress. */
+TEST_F(test_rtr_layout, found_by_a_send)
+{
+    uint64_t looked = m_a->counters().streams.rx_looked;
+    recv_ptr r      = post_in(m_in);
+    send_ptr s      = send_by(m_conn, LARGE, TAG, false);
+
+    EXPECT_LE(looked, m_a->counters().streams.rx_looked);
+    EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
+    m_b->progress();
+    check_in(m_in, r, s->data);
+    EXPECT_EQ(1u, by_rtr());
+}
+
+/* The ring has no room for the definition, or for the RTR behind it. */
+TEST_F(test_rtr_layout, full_ring)
+{
+    for (size_t left : {0, 1, 2, 3, 4}) {
+        SCOPED_TRACE(left);
+        make(m_in, LARGE, 50 + left);
+        uint32_t limit      = m_back->ring->limit;
+        m_back->ring->limit = m_back->ring->pos + left;
+        recv_ptr r          = post_in(m_in);
+        m_back->ring->limit = std::max(limit, m_back->ring->limit);
+        m_b->progress();
+        pump();
+        EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
+        send_ptr s = send();
+        pump();
+        check_in(m_in, r, s->data);
+    }
+}
+
+/* Both tables are the ring's: with the next one all is defined again. */
+TEST_F(test_rtr_layout, ring_ends)
+{
+    recv_ptr r = post_in_seen();
+    EXPECT_NE(nullptr, in()->rtr.layouts);
+    ri_ring_life_stop(m_back);
+    pump();
+    EXPECT_EQ(0u, m_a->worker()->num_rings);
+    EXPECT_EQ(nullptr, m_back->rtr.layouts);
+    EXPECT_EQ(0u, m_conn->rtr.table->num_waiting);
+    send_ptr s = send();
+    pump();
+    check_in(m_in, r, s->data);
+}
+
+TEST_F(test_rtr_layout, cancel)
+{
+    recv_ptr r = post_in_seen();
+
+    cancel(r);
+    EXPECT_EQ(m_in.started, m_in.finished);
+    send_ptr s = send();
+    EXPECT_EQ(0u, m_a_plane->writes) << "what was withdrawn";
+    recv_ptr r2 = post_in(m_in);
+    pump();
+    check_in(m_in, r2, s->data);
+}
+
+/* A receiver that waits copies, too, or reads: the RTR stays unused. */
+TEST_F(test_rtr_layout, receiver_that_waits)
+{
+    recv_ptr r = post_in_seen();
+
+    ri_peer_note_hint(m_conn->peer, RI_RING_HINT_WAITS);
+    send_ptr s = send();
+    EXPECT_EQ(0u, m_a_plane->writes);
+    pump();
+    check_in(m_in, r, s->data);
+    EXPECT_EQ(0u, by_rtr());
+}
+
+/* An RTR whose definition has not come, is gone, or could not be taken is as good as lost; that of the
+ * latest definition is used. */
+TEST_F(test_rtr_layout, past_and_future)
+{
+    uint64_t stale = m_a->counters().rx_stale;
+
+    put_rtr_of(rtr_of(1)); /* nothing was defined at all */
+    put_layout(2, 1, two_runs());
+    put_rtr_of(rtr_of(1)); /* not that slot */
+    put_layout(3, 5, two_runs());
+    put_rtr_of(rtr_of(4));
+    put_rtr_of(rtr_of(6));
+    m_a->progress();
+    EXPECT_EQ(stale + 4, m_a->counters().rx_stale);
+    put_layout(3, 4, {0, 0, 0, 0, 1}); /* of the past, and once more */
+    put_layout(3, 5, {0, 0, 0, 0, 1});
+    m_a->progress();
+    EXPECT_EQ(stale + 6, m_a->counters().rx_stale);
+    EXPECT_EQ(0u, waiting());
+
+    put_layout(3, 6,
+               {0, 0, 0, 1, 5, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0,
+                8}); /* it overflows */
+    put_rtr_of(rtr_of(6));
+    m_a->progress();
+    EXPECT_EQ(stale + 7, m_a->counters().rx_stale);
+    EXPECT_EQ(0u, waiting());
+
+    put_layout(3, 9, two_runs());
+    put_rtr_of(rtr_of(9));
+    put_layout(3, 10, {0, 0, 0, 0, 1}); /* what the RTR has named stays */
+    m_a->progress();
+    EXPECT_EQ(1u, waiting());
+    send_ptr s = send();
+    EXPECT_EQ(1u, by_rtr());
+    EXPECT_TRUE(
+            std::equal(s->data.begin(), s->data.begin() + LARGE / 2, m_memory.begin()));
+    EXPECT_EQ(0u, m_a->counters().rx_malformed);
+}
+
+/* A layout that was replaced by a later RTR of its grant: the sender does not begin. */
+TEST_F(test_rtr_layout, layout_of_another_rtr)
+{
+    unsigned writes = m_a_plane->writes;
+
+    put_layout(3, 1, two_runs());
+    put_rtr_of(rtr_of(1));
+    put_layout(3, 2, {0, 0, 0, 0, 1});
+    ri_wire_rtr_layout_t rtr = rtr_of(2);
+    rtr.rtr.generation       = 2;
+    rtr.rtr.length           = 1;
+    put_rtr_of(rtr);
+    m_a->progress();
+    EXPECT_EQ(1u, waiting());
+    send_ptr s = send();
+    EXPECT_EQ(writes, m_a_plane->writes);
+    recv_ptr r = post();
+    pump();
+    check(r, s);
+}
+
+/* A sender does not write runs that are too short to be worth a write each. */
+TEST_F(test_rtr_layout, runs_that_are_too_short)
+{
+    unsigned writes          = m_a_plane->writes;
+    ri_wire_rtr_layout_t rtr = rtr_of(1);
+
+    put_layout(3, 1, {0, 0, 0, 1, 100, 0xd0, 0x0f, 0, 0xe7, 0x07}); /* 999 bytes each */
+    rtr.rtr.length = 99900;
+    put_rtr_of(rtr);
+    m_a->progress();
+    EXPECT_EQ(1u, waiting());
+    send_ptr s = send(99900);
+    EXPECT_EQ(writes, m_a_plane->writes);
+    recv_ptr r = post(99900);
+    pump();
+    check(r, s);
+}
+
+TEST_F(test_rtr_layout, malformed)
+{
+    for (unsigned what = 0; what < 9; ++what) {
+        SCOPED_TRACE(what);
+        ri_wire_rtr_layout_t rtr = rtr_of(1);
+
+        put_layout(3, 1, two_runs());
+        m_a->progress();
+        EXPECT_EQ(0u, m_a->counters().rx_malformed);
+        switch (what) {
+        case 0:
+            put_layout(RI_WIRE_LAYOUTS, 1, two_runs());
+            break;
+        case 1:
+            put_layout(4, 1, {});
+            break;
+        case 2:
+            put_layout(4, 1, {0, 0, 0, 9, 1});
+            break;
+        case 3: {
+            bytes padded = two_runs();
+            padded.resize(RI_WIRE_LAYOUT_MAX + 1);
+            put_layout(4, 1, padded);
+            break;
+        }
+        case 4:
+            rtr.slot = RI_WIRE_LAYOUTS;
+            put_rtr_of(rtr);
+            break;
+        case 5:
+            rtr.count = 2;
+            put_rtr_of(rtr);
+            break;
+        case 6:
+            rtr.rtr.address = 1ul << 62;
+            put_rtr_of(rtr);
+            break;
+        case 7:
+            rtr.rtr.length = 0;
+            rtr.count      = 0;
+            put_rtr_of(rtr);
+            break;
+        default:
+            rtr.rtr.grant = RI_RING_GRANTS;
+            put_rtr_of(rtr);
+            break;
+        }
+        m_a->progress();
+        EXPECT_EQ(1u, m_a->counters().rx_malformed);
+        EXPECT_EQ(0u, m_a->worker()->num_rings);
+        pump();
+        stop();
+        start();
+    }
+}
+
+} // namespace
