@@ -9,6 +9,7 @@
 #include "ucxri_perf_scale.h"
 #include "ucs/size_text.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *const verdict_names[] = {[PERF_COMPARE_FASTER] = "faster",
@@ -130,17 +131,25 @@ static int name_width(const perf_compare_t *compare)
     return (width < 9) ? 9 : width;
 }
 
+/* Four digits, or all that are in front of the point: no powers of ten. */
+static const char *number_text(char text[32], double value)
+{
+    snprintf(text, 32, (fabs(value) < 9999.5) ? "%.4g" : "%.0f", value);
+    return text;
+}
+
 static void print_side(FILE *file, const perf_compare_summary_t *summary, int side)
 {
     const perf_quartiles_t *q = &summary->sides[side];
-    char range[64];
+    char range[72], least[32], most[32], median[32];
 
     if (summary->counts[side] == 0) {
         fprintf(file, " %9s %-17s", "-", "");
         return;
     }
-    snprintf(range, sizeof(range), "%.4g-%.4g", q->q1, q->q3);
-    fprintf(file, " %9.4g %-17s", q->median, range);
+    snprintf(range, sizeof(range), "%s-%s", number_text(least, q->q1),
+             number_text(most, q->q3));
+    fprintf(file, " %9s %-17s", number_text(median, q->median), range);
 }
 
 static void print_line(FILE *file, const perf_compare_t *compare,
@@ -220,7 +229,7 @@ static void print_dropped(FILE *file, const perf_compare_t *compare)
 {
     int has_head = 0;
     const perf_compare_line_t *line;
-    char size[32];
+    char size[32], stock[32], library[32];
     int i;
 
     for (i = 0; i < compare->count; ++i) {
@@ -236,10 +245,10 @@ static void print_dropped(FILE *file, const perf_compare_t *compare)
             has_head = 1;
         }
         ri_size_text(line->size, size, sizeof(size));
-        fprintf(file, "%-*s %8s %9.4g %9.4g\n", name_width(compare),
+        fprintf(file, "%-*s %8s %9s %9s\n", name_width(compare),
                 (line->config[0] != '\0') ? line->config : line->bench, size,
-                dropped_median(line, PERF_COMPARE_STOCK),
-                dropped_median(line, PERF_COMPARE_LIBRARY));
+                number_text(stock, dropped_median(line, PERF_COMPARE_STOCK)),
+                number_text(library, dropped_median(line, PERF_COMPARE_LIBRARY)));
     }
 }
 

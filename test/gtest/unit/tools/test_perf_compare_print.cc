@@ -113,4 +113,22 @@ TEST(test_perf_compare_print, csv)
     unlink(path);
 }
 
+TEST(test_perf_compare_print, long_times)
+{
+    samples s;
+    std::string text;
+
+    s.of("progress", "us", 8)
+            .add(STOCK, CORE_NEAR, {24601.4, 24601.4})
+            .add(LIBRARY, CORE_NEAR, {9999.6, 9999.6});
+    s.of("progress", "us", 64)
+            .add(STOCK, CORE_MOVED, {27140.2})
+            .add(LIBRARY, CORE_MOVED, {0.12345});
+    text = printed(*s);
+    EXPECT_TRUE(has(text, " 24601 24601-24601 ")) << text;
+    EXPECT_TRUE(has(text, " 10000 10000-10000 ")) << text;
+    EXPECT_TRUE(has(text, "     27140    0.1235")) << text;
+    EXPECT_FALSE(has(text, "e+04")) << text;
+}
+
 } // namespace
