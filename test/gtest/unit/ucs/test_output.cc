@@ -7,6 +7,7 @@ extern "C" {
 }
 
 #include <cstdlib>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <unistd.h>
@@ -63,6 +64,52 @@ TEST_F(test_output, what_does_not_fit_is_cut_off)
 {
     EXPECT_EQ("abc", path("abcdef", 4));
     EXPECT_EQ("", path("abcdef", 1));
+}
+
+/* Output of the process itself is no file of that name, and stays open. */
+TEST_F(test_output, streams)
+{
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(stderr, ri_output_open("stderr"));
+        ri_output_close(stderr);
+        EXPECT_EQ(stdout, ri_output_open("stdout"));
+        ri_output_close(stdout);
+        EXPECT_LE(0, fcntl(fileno(stderr), F_GETFD));
+        EXPECT_LE(0, fcntl(fileno(stdout), F_GETFD));
+    }
+    EXPECT_NE(0, access("stderr", F_OK));
+    EXPECT_NE(0, access("stdout", F_OK));
+}
+
+/* A file grows; one that cannot be opened is said, and its output is not lost. */
+TEST_F(test_output, files)
+{
+    char folder[] = "/tmp/test_output.XXXXXX";
+
+    ASSERT_NE(nullptr, mkdtemp(folder));
+    std::string name = folder + std::string("/%p");
+    std::string file = folder + ("/" + std::to_string(getpid()));
+
+    for (const char *text : {"one ", "two"}) {
+        FILE *stream = ri_output_open(name.c_str());
+        ASSERT_NE(stderr, stream);
+        fputs(text, stream);
+        ri_output_close(stream);
+    }
+    char content[20] = "";
+    FILE *stream     = fopen(file.c_str(), "r");
+    ASSERT_NE(nullptr, stream);
+    EXPECT_NE(nullptr, fgets(content, sizeof(content), stream));
+    EXPECT_STREQ("one two", content);
+    fclose(stream);
+    unlink(file.c_str());
+    rmdir(folder);
+
+    testing::internal::CaptureStderr();
+    stream           = ri_output_open(name.c_str());
+    std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(stderr, stream);
+    EXPECT_NE(std::string::npos, said.find("cannot open " + file)) << said;
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include "unit/common/ri_cpp.h"
 #include "unit/common/rng.h"
 #include "unit/common/state_changes.h"
+#include "unit/fakes/fake_malloc.h"
 
 #include <gtest/gtest.h>
 #include <map>
@@ -151,6 +152,20 @@ TEST_F(test_pool, without_memory_at_all)
     ri_pool_cleanup(&m_pool);
     ri_pool_init(&m_pool, 4095);
     EXPECT_EQ(nullptr, get(1));
+}
+
+/* The system may refuse the buffer, or its memory. */
+TEST_F(test_pool, system_without_memory)
+{
+    fake::malloc_fails_after = 0;
+    EXPECT_EQ(nullptr, ri_pool_get(&m_pool, 10000));
+    EXPECT_EQ(-1, fake::malloc_fails_after) << "it was asked";
+    fake::malloc_fails_after  = -1;
+    fake::aligned_alloc_fails = true;
+    EXPECT_EQ(nullptr, ri_pool_get(&m_pool, 10000));
+    fake::aligned_alloc_fails = false;
+    EXPECT_EQ(0u, m_pool.allocated);
+    EXPECT_NE(nullptr, get(10000));
 }
 
 /* What a peer may still read outlives the pool. */

@@ -178,6 +178,33 @@ TEST_F(test_ring_life, full)
     }
 }
 
+/* A message without a tag of its own has that of the one before it, also if that one has waited for
+ * room, and the ring is gone. */
+TEST_F(test_ring_life, tags_behind_what_has_waited)
+{
+    node *a = add_node(), *b = add_node();
+    unsigned count = 0;
+    send_ptr send;
+
+    conn(b, a);
+    exchange(a, b, 10);
+    do {
+        send = a->send(conn(a, b), pattern(count++, 8), 5);
+    } while (send->done);
+    a->send(conn(a, b), pattern(1000, 8), 6);
+    settle();
+    ri_ring_life_close(conn(a, b));
+    a->send(conn(a, b), pattern(count++, 8), 5);
+    settle();
+    EXPECT_EQ(pattern(1000, 8), b->recv(6, ~0ul, 8)->buffer);
+    for (unsigned i = 0; i < count; ++i) {
+        recv_ptr recv = b->recv(5, ~0ul, 8);
+
+        ASSERT_TRUE(recv->done) << i << " of " << count;
+        EXPECT_EQ(pattern(i, 8), recv->buffer);
+    }
+}
+
 /* One that does not take the ring passes all that wait for room in it. */
 TEST_F(test_ring_life, far_ahead_of_a_full_ring)
 {

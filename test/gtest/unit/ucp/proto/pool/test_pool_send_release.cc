@@ -407,6 +407,22 @@ TEST_F(test_pool_send_release, another_peer)
     EXPECT_EQ(0u, used(*m_a));
 }
 
+/* A process without the library has nothing to give back, whatever it says. */
+TEST_F(test_pool_send_release, no_peer)
+{
+    connect_planes();
+    endpoint *ep    = m_a->new_endpoint(nullptr);
+    ri_conn_t *conn = m_a->connect(ep, 0, RI_CONN_USER | RI_CONN_NO_PEER);
+    uint32_t id     = send_pool(5, bytes(MEDIUM));
+    uint64_t count  = stale(*m_a);
+
+    release({id}, conn);
+    EXPECT_EQ(count + 1, stale(*m_a));
+    EXPECT_EQ(32768u, used(*m_a));
+    release({id});
+    EXPECT_EQ(0u, used(*m_a));
+}
+
 /* Buffers of one conn may come back by another one of the same peer. */
 TEST_F(test_pool_send_release, another_conn_of_the_peer)
 {

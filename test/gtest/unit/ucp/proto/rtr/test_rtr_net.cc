@@ -69,6 +69,21 @@ TEST_F(test_rtr_net, progress_counts_messages)
     }
 }
 
+/* That an application waits in the library is a hint for copies within a host. */
+TEST_F(test_rtr_net, waiting_is_no_hint)
+{
+    ri_config.rtr = UCS_TRY;
+    recv_ptr r    = m_b->recv(TAG, ~0ul, LARGE);
+
+    for (unsigned i = 0; i < 1000; ++i) {
+        m_b->progress();
+    }
+    send_ptr s = send();
+    pump();
+    check(r, s);
+    EXPECT_EQ(0u, stream()->peer->hint.waited);
+}
+
 /* Each large message takes one RTR, whichever way it goes. */
 TEST_F(test_rtr_net, ping_pong)
 {
