@@ -38,6 +38,13 @@ TEST_F(test_mailbox, post_and_serve)
     EXPECT_EQ(1u, served.size());
 }
 
+/* A thread that was called before it sleeps does not, and hears why. */
+TEST_F(test_mailbox, called_before_it_sleeps)
+{
+    ASSERT_EQ(UCS_OK, open());
+    EXPECT_EQ(RI_MAILBOX_CALLED, ri_mailbox_rx_sleep(&m_rx, m_rx.area->calls + 1));
+}
+
 TEST_F(test_mailbox, all_lengths_of_data)
 {
     ASSERT_EQ(UCS_OK, open());

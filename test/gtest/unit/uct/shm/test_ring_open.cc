@@ -42,6 +42,16 @@ TEST_F(test_ring_open, mapped_closes_the_descriptor_once)
     EXPECT_TRUE(receive());
 }
 
+TEST_F(test_ring_open, closed_before_it_is_mapped)
+{
+    ri_ring_rx_t rx;
+
+    ASSERT_EQ(UCS_OK, ri_ring_create(&rx, 4096, COOKIE));
+    int fd = rx.fd;
+    ri_ring_rx_close(&rx);
+    EXPECT_EQ(-1, fcntl(fd, F_GETFD));
+}
+
 /* errno is that of the call that failed, whichever it was. */
 TEST_F(test_ring_open, create_without_descriptors)
 {

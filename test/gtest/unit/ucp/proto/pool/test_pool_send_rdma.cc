@@ -283,6 +283,22 @@ TEST_F(test_pool_send_rdma, sender_cannot_register)
     }
 }
 
+/* The application's memory can be, and the message is announced with that. */
+TEST_F(test_pool_send_rdma, pool_cannot_be_registered)
+{
+    bytes content = pattern(1, MEDIUM);
+    memory from(CONTIG, MEDIUM, content), to(CONTIG, MEDIUM);
+
+    m_a_rdma->bad_regs = 1;
+    recv_ptr r         = recv(to, 5);
+    rndv_ptr s         = send(from, 5);
+    EXPECT_EQ(RI_WIRE_RTS, m_ab->sent.back().parse().type);
+    settle();
+    check(r, to, content, 5);
+    EXPECT_TRUE(s->done);
+    EXPECT_EQ(0u, used());
+}
+
 /* What cannot be read comes by UCP, out of the same buffer. */
 TEST_F(test_pool_send_rdma, failures)
 {

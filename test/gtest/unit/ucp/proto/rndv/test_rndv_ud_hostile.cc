@@ -200,9 +200,13 @@ TEST_F(test_send_rndv_ud_hostile, hostile_rts)
     connect();
     uint32_t sn = m_conn->tx_sn;
 
-    for (uint16_t way : {0, 2, 0xffff}) {
+    for (uint16_t way : {0, 2, 0xffff, 1}) {
         memory to(CONTIG, LONG);
         recv_ptr r = recv(to, 5);
+        bool has   = (way != 1); /* the way has that number, and fails */
+        if (!has) {
+            ri_way_fail(m_b->worker(), m_back->peer);
+        }
         wire_msg msg(RI_WIRE_RTS, stream()->id, ++sn);
         bytes payload = rts_payload({{0, LONG}}, RI_WIRE_RTS_SENDS);
 
@@ -211,8 +215,9 @@ TEST_F(test_send_rndv_ud_hostile, hostile_rts)
         memcpy(&payload[6], &way, sizeof(way));
         m_b->deliver(msg, payload);
         ASSERT_EQ(1u, m_ba->count(RI_WIRE_NACK));
-        wire_msg data(RI_WIRE_RNDV_DATA, stream()->id,
-                      m_ba->take(RI_WIRE_NACK).parse().recv_id);
+        ri_wire_msg_t nack = m_ba->take(RI_WIRE_NACK).parse();
+        EXPECT_EQ(has ? 0 : RI_WIRE_NACK_WAY, nack.flags & RI_WIRE_NACK_WAY);
+        wire_msg data(RI_WIRE_RNDV_DATA, stream()->id, nack.recv_id);
         m_b->deliver(data, pattern(way, LONG));
         check(r, to, pattern(way, LONG), 5);
     }
