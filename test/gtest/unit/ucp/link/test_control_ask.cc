@@ -49,6 +49,20 @@ TEST_F(test_control_ask, a_few_messages_do_not)
     EXPECT_EQ(0u, m_ep->count(RI_WIRE_CONN_REQ));
 }
 
+/* One that need not ask after all may have to another time. */
+TEST_F(test_control_ask, later_and_once_more)
+{
+    ri_control_ask_later(m_conn);
+    conn_ack(m_conn, REMOTE_STREAM);
+    m_conn->flags |= RI_CONN_AM_READY;
+    calls();
+    EXPECT_EQ(0u, m_ep->count(RI_WIRE_CONN_REQ));
+    not_ready();
+    ri_control_ask_later(m_conn);
+    calls();
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_CONN_REQ));
+}
+
 TEST_F(test_control_ask, nor_do_a_few_in_pieces)
 {
     send(3, 500);

@@ -192,10 +192,10 @@ TEST_F(test_ring_life, tags_behind_what_has_waited)
         send = a->send(conn(a, b), pattern(count++, 8), 5);
     } while (send->done);
     a->send(conn(a, b), pattern(1000, 8), 6);
-    settle();
+    calm_down();
     ri_ring_life_close(conn(a, b));
     a->send(conn(a, b), pattern(count++, 8), 5);
-    settle();
+    calm_down();
     EXPECT_EQ(pattern(1000, 8), b->recv(6, ~0ul, 8)->buffer);
     for (unsigned i = 0; i < count; ++i) {
         recv_ptr recv = b->recv(5, ~0ul, 8);

@@ -293,7 +293,7 @@ TEST_F(test_pool_send_rdma, pool_cannot_be_registered)
     recv_ptr r         = recv(to, 5);
     rndv_ptr s         = send(from, 5);
     EXPECT_EQ(RI_WIRE_RTS, m_ab->sent.back().parse().type);
-    settle();
+    calm_down();
     check(r, to, content, 5);
     EXPECT_TRUE(s->done);
     EXPECT_EQ(0u, used());
