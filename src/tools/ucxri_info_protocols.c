@@ -30,6 +30,7 @@
 typedef struct protocols_here {
     size_t ring_payload; /* longest payload of a record; 0: there are no rings */
     size_t ring_long; /* longest payload that goes through a ring rather than by a plane */
+    size_t ring_runs;    /* the same of data in runs */
     unsigned host_plane; /* RI_PLANE_* */
     int crowded; /* it has fewer processors than ranks, as the launcher has told */
 } protocols_here_t;
@@ -65,6 +66,7 @@ static protocols_here_t protocols_look(void)
         if (ri_ring_open(&tx, getpid(), rx.fd, size, cookie) == UCS_OK) {
             here.ring_payload = tx.max_payload;
             here.ring_long    = ri_ring_life_long(size);
+            here.ring_runs    = ri_ring_life_long_runs(size);
             ri_ring_tx_close(&tx);
         }
         ri_ring_rx_close(&rx);
@@ -131,6 +133,18 @@ static int protocols_has_rtr(const protocols_case_t *which, size_t length)
                              (here->ring_payload > 0) && (length > here->ring_long));
 }
 
+/* Whether the ring takes a message, though it is above EAGER_THRESH. */
+static int protocols_ring_takes(const protocols_case_t *which, size_t length)
+{
+    const protocols_here_t *here = which->here;
+
+    if ((here == NULL) || (length <= ri_config.eager_thresh)) {
+        return 0;
+    }
+    return length <=
+           (protocols_is_in_runs(which, length) ? here->ring_runs : here->ring_long);
+}
+
 static ri_select_param_t protocols_facts(const protocols_case_t *which, size_t length)
 {
     const protocols_here_t *here = which->here;
@@ -147,10 +161,9 @@ static ri_select_param_t protocols_facts(const protocols_case_t *which, size_t l
                       (ri_config.ib_eager_max > 0) && (length <= ri_config.ib_eager_max);
 
     return (ri_select_param_t){
-            .has_ring   = has_ring,
-            .ring_open  = has_ring,
-            .ring_takes = has_ring && !is_in_runs && (length > ri_config.eager_thresh) &&
-                          (length <= here->ring_long) && !exchanges,
+            .has_ring    = has_ring,
+            .ring_open   = has_ring,
+            .ring_takes  = protocols_ring_takes(which, length) && !exchanges,
             .has_channel = has_channel,
             .polls       = (ri_config.ring_peers > 0),
             .am_ready    = 1,

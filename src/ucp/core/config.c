@@ -46,6 +46,11 @@
 #define CONFIG_RING_MEDIUM (256ul << 10)
 #define CONFIG_RING_LARGE  (1ul << 20)
 
+/* Up to here a ring takes data in runs, if RING_EAGER_MAX is left to the library: UCX's copies take
+ * no less time then. In runs of 1 KB, 16 KB took 3.4 us by the ring and 4.1 by UCX, 64 KB 10.6 and
+ * 9.2. */
+#define CONFIG_RING_RUNS_MAX (16ul << 10)
+
 /* The most that RING_QUICK_MAX may be, and what it is if it is left to the library. */
 #define CONFIG_RING_QUICK_MAX (256ul << 10)
 
@@ -263,6 +268,9 @@ static void config_set_thresholds(const ri_costs_t *costs)
         c->ring_eager = eager_auto ? ri_costs_ring_thresh(costs) : c->eager_thresh;
     }
     config_lower("RING_EAGER_MAX", &c->ring_eager, RI_COSTS_EAGER_MAX, "64k");
+    c->ring_runs = (ring_eager_auto && eager_auto) ?
+                           ri_max(c->ring_eager, CONFIG_RING_RUNS_MAX) :
+                           c->ring_eager;
     if (c->ring_quick == UCS_MEMUNITS_AUTO) {
         c->ring_quick = (ring_eager_auto && eager_auto) ? CONFIG_RING_QUICK_MAX :
                                                           c->ring_eager;

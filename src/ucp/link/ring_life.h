@@ -49,6 +49,13 @@ static inline size_t ri_ring_life_long_quick(size_t size)
     return (length > ri_ring_life_long(size)) ? length : 0;
 }
 
+/** @return The longest payload in runs that are known that goes through a ring of @a size bytes: it
+ * is packed there, and unpacked from there, in parts. No system call moves many runs so fast. */
+static inline size_t ri_ring_life_long_runs(size_t size)
+{
+    return ri_min(size / RI_RING_LONG_MESSAGES, ri_config.ring_runs);
+}
+
 /** @return Whether the ring of a conn may change from one state to another. */
 int ri_ring_life_may_become(ri_ring_life_tx_t from, ri_ring_life_tx_t to);
 

@@ -234,12 +234,15 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
     int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
     int has_channel = ri_channel_send_can(conn, length);
     unsigned host   = ri_planes_host(conn);
+    int in_runs     = ri_dt_is_spread(&req->data);
     int pieces      = (host != 0) ? ri_dt_fits(&req->data) : ri_dt_fits_net(&req->data);
     int exchanges   = 0;
     int ring_takes  = 0;
 
     if (has_ring && is_long && ri_dt_is_contig(&req->data)) {
         send_ask_ring(req, host, !ends_fast, &exchanges, &ring_takes);
+    } else if (has_ring && is_long && in_runs) {
+        ring_takes = (length <= conn->ring_limits.runs) && send_has_room(req);
     }
 
     return (ri_select_param_t){
@@ -257,7 +260,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .ring_takes  = ring_takes,
             .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
             .pieces      = pieces,
-            .spread = (length >= ri_config.coop_thresh) && ri_dt_is_spread(&req->data) &&
+            .spread      = in_runs && (length >= ri_config.coop_thresh) &&
                       ri_coop_send_try_spread(conn),
             .gathers     = (rtr != NULL) && ri_dt_has_long_runs(&req->data),
             .awaited     = exchanges || ((conn->peer != NULL) && conn->peer->hint.ready),

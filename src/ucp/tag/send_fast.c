@@ -13,6 +13,7 @@
 #include "../link/am.h"
 #include "../link/channel_life.h"
 #include "../match/rtr_table.h"
+#include "../../uct/shm/ring_parts.h"
 
 #include <assert.h>
 #include <string.h>
@@ -221,8 +222,8 @@ ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t c
         return ri_tag_send_record(conn, buffer, count, length, tag, param);
     }
     conn->tx_clock = conn->worker->rings.clock;
-    if (ri_unlikely(!ri_ring_tx_put_parts(conn->ring, conn->tx_sn + 1, tag, 0, buffer,
-                                          length))) {
+    if (ri_unlikely(!ri_ring_parts_put(conn->ring, conn->tx_sn + 1, tag, 0, buffer,
+                                       length))) {
         return ri_tag_send_slow(conn, buffer, count, tag, param, 0);
     }
     ++conn->tx_sn;

@@ -500,21 +500,6 @@ static inline int ri_ring_tx_has_room(ri_ring_tx_t *tx, uint32_t length)
 }
 
 /**
- * Write a message in parts, each published as soon as it is written, so that the receiver copies
- * one while the next is written.
- *
- * @param value   Of the records: the sequence number.
- * @param tag     Of the message.
- * @param hint    Of the records: RI_RING_HINT_*.
- * @param length  At least RI_RING_PARTS_MIN, and not more than a quarter of the ring.
- *
- * @return 0 if there is no room for all of it; then nothing of it is written, though the end of the
- *         lap may be padded.
- */
-int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t hint,
-                         const void *data, uint32_t length);
-
-/**
  * Write the last record of the ring, without payload; nothing may be written after it. There is
  * always room for it: every other record leaves one line free for the stamp that follows it, and
  * after this one nothing follows.

@@ -11,6 +11,15 @@
 #include "../../core/send_req.h"
 #include "../../link/channel_life.h"
 #include "../../link/release.h"
+#include "../../../uct/shm/ring_parts.h"
+
+/* Pack a part of a message whose layout is known; of a ri_send_req_t. */
+static void eager_fill(void *arg, size_t offset, void *dest, size_t length)
+{
+    ri_send_req_t *req = arg;
+
+    ri_dt_pack_part(&req->data, offset, dest, length);
+}
 
 /* Write a message into its ring in one record. @return 0 if there is no room. */
 static int eager_put_record(ri_send_req_t *req)
@@ -26,6 +35,9 @@ static int eager_put_record(ri_send_req_t *req)
     if ((length > RI_RING_INLINE) && ri_dt_is_contig(&req->data)) {
         ri_ring_tx_write(conn->ring, record, req->data.buffer, length,
                          ri_ring_tx_streams(conn->ring, length, 0));
+    } else if ((length > RI_RING_INLINE) && ri_dt_is_spread(&req->data)) {
+        ri_ring_parts_fill_one(conn->ring, record, eager_fill, req, 0, length,
+                               ri_ring_tx_streams(conn->ring, length, 0));
     } else {
         ri_dt_pack(&req->data, ri_ring_payload(record, length));
     }
@@ -37,6 +49,23 @@ static int eager_put_record(ri_send_req_t *req)
     return 1;
 }
 
+/* Write a message into its ring in parts. @return 0 if there is no room. */
+static int eager_put_parts(ri_send_req_t *req)
+{
+    ri_conn_t *conn = req->conn;
+    uint8_t hint    = ri_peer_hint(conn->peer);
+
+    if (!(ri_dt_is_contig(&req->data) ?
+                  ri_ring_parts_put(conn->ring, req->sn, req->tag, hint, req->data.buffer,
+                                    req->data.length) :
+                  ri_ring_parts_fill(conn->ring, req->sn, req->tag, hint, eager_fill, req,
+                                     req->data.length))) {
+        return 0;
+    }
+    conn->peer->hint.is_news = 0;
+    return 1;
+}
+
 /* Write a message into its ring, in parts where that is faster. @return 0 if there is no room. */
 static int eager_put_ring(ri_send_req_t *req)
 {
@@ -44,16 +73,12 @@ static int eager_put_ring(ri_send_req_t *req)
     size_t length      = req->data.length;
     uint32_t pos       = conn->ring->pos;
     int parts_are_fast = (req->wire_type == RI_WIRE_EAGER) &&
-                         ri_dt_is_contig(&req->data) &&
+                         (ri_dt_is_contig(&req->data) || ri_dt_is_spread(&req->data)) &&
                          !ri_ring_tx_is_one(conn->ring, length);
-    uint8_t hint = ri_peer_hint(conn->peer);
 
-    if (!(parts_are_fast ? ri_ring_tx_put_parts(conn->ring, req->sn, req->tag, hint,
-                                                req->data.buffer, length) :
-                           eager_put_record(req))) {
+    if (!(parts_are_fast ? eager_put_parts(req) : eager_put_record(req))) {
         return 0;
     }
-    conn->peer->hint.is_news &= !parts_are_fast;
     ++conn->counters.tx_eager_ring;
     ri_sizes_note(conn->worker->sizes, RI_SIZES_OF(tx_eager_ring), req->data.length);
     ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, req->sn, conn->ring->pos - pos);
@@ -157,6 +182,7 @@ static int eager_ring_has_room(const ri_send_req_t *req)
 static const char *eager_ring_why(const ri_select_param_t *facts)
 {
     return (facts->length <= facts->eager_thresh) ? "it is up to EAGER_THRESH" :
+           !facts->contig                         ? "it is packed in any case" :
                                                     "two copies beat a system call";
 }
 

@@ -149,6 +149,7 @@ extern "C" {
 #include "uct/shm/mailbox.h"
 #include "uct/shm/mapping.h"
 #include "uct/shm/ring.h"
+#include "uct/shm/ring_parts.h"
 #include "uct/shm/shared_file.h"
 #include "uct/shm/shelf.h"
 #include "uct/shm/slot.h"

@@ -27,7 +27,8 @@ protected:
         uint32_t extra;
         uint64_t tag;
         std::vector<uint8_t> payload;
-        bool parts = false; /* by ri_ring_tx_put_parts */
+        bool parts  = false; /* by ri_ring_parts_put */
+        bool filled = false; /* by a function that tells the payload */
     };
 
     void SetUp() override
@@ -75,8 +76,10 @@ protected:
         ri_ring_record_t *record;
 
         if (r.parts) {
-            if (!ri_ring_tx_put_parts(&m_tx, r.value, r.tag, 0, r.payload.data(),
-                                      length)) {
+            if (!(r.filled ? ri_ring_parts_fill(&m_tx, r.value, r.tag, 0, fill,
+                                                (void *)r.payload.data(), length) :
+                             ri_ring_parts_put(&m_tx, r.value, r.tag, 0, r.payload.data(),
+                                               length))) {
                 return false;
             }
             m_model.push_back(r);
@@ -90,7 +93,10 @@ protected:
         record->value = r.value;
         record->extra = r.extra;
         record->tag   = r.tag;
-        if (length > RI_RING_INLINE) {
+        if (r.filled) {
+            ri_ring_parts_fill_one(&m_tx, record, fill, (void *)r.payload.data(), 0,
+                                   length, ri_ring_tx_streams(&m_tx, length, 0));
+        } else if (length > RI_RING_INLINE) {
             ri_ring_tx_write(&m_tx, record, r.payload.data(), length,
                              ri_ring_tx_streams(&m_tx, length, 0));
         } else {
@@ -99,6 +105,12 @@ protected:
         ri_ring_tx_commit(&m_tx, record, length);
         m_model.push_back(r);
         return true;
+    }
+
+    /* What a sender packs, of a payload */
+    static void fill(void *arg, size_t offset, void *dest, size_t length)
+    {
+        memcpy(dest, (const uint8_t *)arg + offset, length);
     }
 
     const ri_ring_record_t *peek_behind_padding()

@@ -23,7 +23,7 @@ protected:
         std::vector<uint8_t> data(length);
 
         ri_quick_rate = rate;
-        ASSERT_TRUE(ri_ring_tx_put_parts(&m_tx, 1, 2, 0, data.data(), length));
+        ASSERT_TRUE(ri_ring_parts_put(&m_tx, 1, 2, 0, data.data(), length));
         while (const ri_ring_record_t *record = ri_ring_rx_peek(&m_rx)) {
             ri_ring_rx_advance(&m_rx,
                                ri_ring_rx_lines(&m_rx, record->type, record->length));

@@ -116,7 +116,7 @@ TEST_F(test_ring_far, writes_the_same_in_parts)
 
         m_tx.distance.times = RI_DISTANCE_FAR_TIMES;
         EXPECT_FALSE(ri_ring_tx_is_one(&m_tx, length)) << length;
-        ASSERT_TRUE(ri_ring_tx_put_parts(&m_tx, 1, 2, 0, from, length)) << length;
+        ASSERT_TRUE(ri_ring_parts_put(&m_tx, 1, 2, 0, from, length)) << length;
         EXPECT_EQ(ri_ring_lines_in_parts(length, RI_RING_STREAM_PART), m_tx.pos - pos);
         while (there.size() < length) {
             const ri_ring_record_t *record = peek_behind_padding();

@@ -27,6 +27,50 @@ TEST_F(test_ring_parts, parts_each_length_at_each_place)
     }
 }
 
+/* A payload that a function tells is the same, in one record and in parts, near and far. */
+TEST_F(test_ring_parts, filled)
+{
+    open_both(1 << 20);
+    for (int far = 0; far < 2; ++far) {
+        m_tx.distance.times = far ? RI_DISTANCE_FAR_TIMES : 0;
+        for (uint32_t length : {RI_RING_INLINE + 1u, 1536u, 4095u, 4097u, 8193u, 16384u,
+                                16385u, 16400u, 65535u, 65536u, 200001u}) {
+            record r = parts_record(length, length);
+
+            r.filled = true;
+            r.type   = 1;
+            ASSERT_EQ(far && (length >= RI_RING_STREAM_MIN),
+                      ri_ring_tx_streams(&m_tx, length, 0));
+            if (!ri_ring_tx_is_one(&m_tx, length)) {
+                ASSERT_TRUE(send(r)) << length;
+                ASSERT_TRUE(receive_parts()) << length;
+            }
+            r.parts = false;
+            if (length <= m_tx.max_payload) {
+                ASSERT_TRUE(send(r)) << length;
+                ASSERT_TRUE(receive()) << length;
+            }
+            m_tx.distance.times = far ? RI_DISTANCE_FAR_TIMES : 0;
+        }
+    }
+}
+
+/* How long it takes to tell a payload says nothing of the ring. */
+TEST_F(test_ring_parts, filled_is_not_judged)
+{
+    record r = parts_record(RI_QUICK_LENGTH, 1);
+
+    open_both(1 << 20);
+    ri_quick_rate = 1e9; /* nothing is as quick */
+    for (int filled = 1; filled >= 0; --filled) {
+        r.filled = filled;
+        ASSERT_TRUE(send(r));
+        ASSERT_TRUE(receive_parts());
+        EXPECT_EQ(filled ? 0u : 1u, m_tx.quick.slow);
+    }
+    ri_quick_rate = 0;
+}
+
 /* Whole lines: half of a short payload, an eighth of a longer one, from 8 KB to 16 KB. */
 TEST_F(test_ring_parts, part_lengths)
 {

@@ -52,7 +52,7 @@ bool stress_send(ri_ring_tx_t *tx, uint64_t i)
     tx->distance.times = (i / 1000 % 2) ? RI_DISTANCE_FAR_TIMES : 0;
     if (stress_in_parts(i)) {
         stress_payload(tx, i, payload.data(), length);
-        return ri_ring_tx_put_parts(tx, i, i * 0x123456789, 0, payload.data(), length);
+        return ri_ring_parts_put(tx, i, i * 0x123456789, 0, payload.data(), length);
     }
 
     record = ri_ring_tx_reserve(tx, length);
