@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Messages that take several records of a ring: a long payload is published part by part, so that
- * the receiver copies one part while the next is written. The payload is in one place, or a function
- * packs it, straight into the ring.
+ * the receiver copies one part while the next is written. The payload is in one place, or a
+ * function packs it, straight into the ring.
  */
 #ifndef RI_RING_PARTS_H
 #define RI_RING_PARTS_H
