@@ -35,7 +35,7 @@ static inline void ri_cursor_advance(ri_cursor_t *cursor, uint64_t length)
 static inline ri_cursor_t ri_cursor_at(const ri_segment_t *list, size_t count,
                                        uint64_t offset)
 {
-    ri_cursor_t cursor = {.segment = list, .end = list + count};
+    ri_cursor_t cursor = {.segment = list, .end = list + count, .offset = 0};
 
     ri_cursor_advance(&cursor, offset);
     return cursor;
