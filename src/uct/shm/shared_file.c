@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,12 +35,26 @@ static void *shared_file_map(int file, size_t size, size_t there)
     return map;
 }
 
+/* Whether the limit of the sizes of files, which holds for memory as well, allows such a file. To
+ * exceed it ends the process by SIGXFSZ. */
+static int shared_file_is_allowed(size_t size)
+{
+    struct rlimit limit;
+
+    return (getrlimit(RLIMIT_FSIZE, &limit) != 0) || (limit.rlim_cur == RLIM_INFINITY) ||
+           (size <= limit.rlim_cur);
+}
+
 void *ri_shared_file_make(const char *name, size_t size, size_t there, int *fd_p)
 {
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     void *map;
-    int error;
+    int error, fd;
 
+    if (!shared_file_is_allowed(size)) {
+        errno = EFBIG;
+        return NULL;
+    }
+    fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) {
         return NULL;
     }
