@@ -153,9 +153,8 @@ def progress(path):
     if used == 0 or min(kinds[kind] for kind in ('computes', 'waits', 'send', 'receive')) == 0:
         fail(f'{used} RTRs were used; spans: {kinds}')
     end = max(event['ts'] + event['dur'] for event in events if event['ph'] == 'X') * 1e-6
-    if end < 10:
+    if end < 8:
         fail(f'only {end} s')
-    # Computations bound how many messages there are, and spans of less than 10 us are left out
     # Computations bound how many messages there are, and spans of less than 10 us are left out
     if len(text) > 5e6 * end or len(text) > 250 * len(events):
         fail(f'{len(text)} bytes for {end} s and {len(events)} events')

@@ -319,7 +319,7 @@ static void check_attached(void)
 /* A window of three ranks, the last of which is on another host. */
 static ri_window_part_t three[3];
 
-static void make_orders(void)
+static void make_ranks(void)
 {
     static const ri_window_net_ops_t net;
     size_t size = RI_CACHE_LINES(sizeof(*part.control) + 3 * sizeof(ri_window_cell_t));
@@ -354,7 +354,7 @@ static void check_gates(void)
     uint64_t first = 0, second = 0, third = 0;
     int is_ok;
 
-    make_orders();
+    make_ranks();
     is_ok = (command_of(RI_WINDOW_COMMAND_ENTER, 1, 1, &first) ==
              RI_WINDOW_SERVED_DONE) &&
             (command_of(RI_WINDOW_COMMAND_ENTER, 0, 0, &second) ==
@@ -376,7 +376,7 @@ static void check_gates(void)
             (ri_gate_enter(&three[0].control->all, RI_GATE_A, 0, never, NULL) == 0);
     result(is_ok, "gates, in the order in which ranks have come");
 
-    make_orders();
+    make_ranks();
     first = second = 0;
     is_ok          = (command_of(RI_WINDOW_COMMAND_ENTER, 0, 0, &first) ==
              RI_WINDOW_SERVED_DONE) &&
@@ -399,7 +399,7 @@ static void check_stripes(void)
     uint64_t state = 0;
     int is_ok;
 
-    make_orders();
+    make_ranks();
     ri_stripes_lock(&window, three[0].control, 4);
     is_ok = (ri_command_serve(&window, &command, &state) == RI_WINDOW_SERVED_LATER) &&
             (atomic_load(&three[0].control->stripes[1].value) == 0); /* all or none */
@@ -436,7 +436,7 @@ static void check_words(void)
     uint32_t at;
     int is_ok, written = 0;
 
-    make_orders();
+    make_ranks();
     is_ok = write_word(cell, 1) && write_word(cell, 2) && write_word(cell, 1) &&
             (atomic_load(&three[0].control->cells[2].posted) == 2); /* it counts up */
     is_ok = is_ok && write_word(cell, 0x7ffffff0u) && write_word(cell, 0xffffff00u) &&
@@ -453,13 +453,13 @@ static void check_words(void)
     result(is_ok, "words that another host may write");
 }
 
-static void check_wrong_orders(void)
+static void check_wrong_commands(void)
 {
     ri_window_command_t command = {.kind = RI_WINDOW_COMMAND_ENTER};
     uint64_t state              = 0;
     int is_ok                   = 1;
 
-    make_orders();
+    make_ranks();
     for (command.rank = 0; command.rank < 6;
          ++command.rank) { /* ranks of this host, and none */
         if (command.rank != 2) {
@@ -491,7 +491,7 @@ int main(int argc, char **argv)
     check_gates();
     check_stripes();
     check_words();
-    check_wrong_orders();
+    check_wrong_commands();
     MPI_Finalize();
     return failed;
 }
