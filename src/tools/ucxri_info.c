@@ -346,9 +346,9 @@ typedef struct info_options {
     unsigned num_prints;
     int mode; /* 0, 'r', INFO_* */
     int all;
-    const char *out; /* of --html and --timeline; of --protocols, or NULL */
-    size_t run;      /* of --protocols, or 0 */
-    char **words;    /* behind the options */
+    const char *argument; /* of --html, --timeline and --protocols; NULL: it has none */
+    size_t run;           /* of --protocols, or 0 */
+    char **words;         /* behind the options */
     int num_words;
 } info_options_t;
 
@@ -448,8 +448,8 @@ static int parse(int argc, char **argv, info_options_t *options)
         } else if (c == 'a') {
             options->all = 1;
         } else if ((c == 'h') || ((c != '?') && (c != ':') && (options->mode == 0))) {
-            options->mode = c;
-            options->out  = optarg;
+            options->mode     = c;
+            options->argument = optarg;
             if (c == 'h') {
                 return 0;
             }
@@ -471,8 +471,8 @@ static int read_run(info_options_t *options)
     static const ri_config_field_t length = {
             .type = RI_CONFIG_SIZE, .min = 1, .max = 1ul << 32};
 
-    return (options->out == NULL) ||
-           ri_config_value_read(&length, options->out, &options->run);
+    return (options->argument == NULL) ||
+           ri_config_value_read(&length, options->argument, &options->run);
 }
 
 /* What of the options and words does not go together. @return 0, or the exit status. */
@@ -485,7 +485,8 @@ static int check_words(info_options_t *options)
         return misuse("-a is for -r only", "");
     }
     if ((options->mode == INFO_PROTOCOLS) && !read_run(options)) {
-        return misuse("--protocols takes a length, such as 64 or 8k, not", options->out);
+        return misuse("--protocols takes a length, such as 64 or 8k, not",
+                      options->argument);
     }
     if (takes_files && (options->num_words == 0)) {
         return misuse("there is no file to read", "");
@@ -517,9 +518,9 @@ int main(int argc, char **argv)
     case 'r':
         return info_report(options.words, options.num_words, options.all);
     case INFO_HTML:
-        return info_page(options.out, options.words, options.num_words);
+        return info_page(options.argument, options.words, options.num_words);
     case INFO_TIMELINE:
-        return info_timeline(options.out, options.words, options.num_words);
+        return info_timeline(options.argument, options.words, options.num_words);
     default:
         return print_here(&options);
     }

@@ -42,6 +42,7 @@ typedef struct ri_config {
     size_t ring_size;        /* RING_SIZE; auto: of rings that are not among the first */
     size_t ring_eager;       /* RING_EAGER_MAX */
     size_t ring_runs;        /* the same of data in runs; follows from it */
+    size_t ring_slow;        /* the same where the receiver reads slowly; follows from it */
     size_t ring_quick;       /* RING_QUICK_MAX */
     unsigned ring_after;     /* RING_AFTER */
     int ring_far;            /* RING_FAR: UCS_NO, UCS_YES, UCS_AUTO */

@@ -233,11 +233,13 @@ static int fabric_take_slot(void)
         unlink(name);
         return ENOMEM;
     }
-    fabric_slot              = slot;
-    fabric_inbox             = memory;
-    fabric_inbox->magic      = SH_MAGIC;
-    fabric_inbox->version    = SH_VERSION;
-    fabric_generation        = ++fabric_directory->last_generation;
+    fabric_slot           = slot;
+    fabric_inbox          = memory;
+    fabric_inbox->magic   = SH_MAGIC;
+    fabric_inbox->version = SH_VERSION;
+    do { /* 0 is nobody's */
+        fabric_generation = ++fabric_directory->last_generation;
+    } while (fabric_generation == 0);
     fabric_inbox->generation = fabric_generation;
 
     fabric_directory->next_slot              = (slot + 1) % SH_MAX_PROCS;

@@ -118,7 +118,7 @@ static int ud_send_now(ud_datagram_t *datagram)
 
     return (sh_fabric_send(slot, &datagram->msg, datagram->bytes + sizeof(sh_msg_t)) ==
             EAGAIN) &&
-           ud_ring_is_full(slot, datagram->msg.size);
+           sh_fabric_alive(slot, sh_fabric_generation(slot));
 }
 
 /* Send a datagram whose memory is its own, or try again later: only the faults lose some. */

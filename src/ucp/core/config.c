@@ -271,6 +271,7 @@ static void config_set_thresholds(const ri_costs_t *costs)
     c->ring_runs = (ring_eager_auto && eager_auto) ?
                            ri_max(c->ring_eager, CONFIG_RING_RUNS_MAX) :
                            c->ring_eager;
+    c->ring_slow = (ring_eager_auto && eager_auto) ? RI_COSTS_EAGER_MAX : c->ring_eager;
     if (c->ring_quick == UCS_MEMUNITS_AUTO) {
         c->ring_quick = (ring_eager_auto && eager_auto) ? CONFIG_RING_QUICK_MAX :
                                                           c->ring_eager;

@@ -97,8 +97,8 @@ const ri_config_field_t ri_config_fields[] = {
          .flags = RI_CONFIG_POWER | RI_CONFIG_AUTO, .min = 4096, .max = 1 << 30},
         {"RING_EAGER_MAX", RI_CONFIG_SIZE, "auto", FIELD(ring_eager),
          "Contiguous messages up to this size go through a ring that has room for four\n"
-         "of them, at most 64k. auto: measured if EAGER_THRESH is auto, else\n"
-         "EAGER_THRESH.",
+         "of them, at most 64k. auto: measured if EAGER_THRESH is auto (of data in runs\n"
+         "at least 16k), else EAGER_THRESH.",
          .flags = RI_CONFIG_AUTO | RI_CONFIG_INF | RI_CONFIG_MEASURED},
         {"RING_QUICK_MAX", RI_CONFIG_SIZE, "auto", FIELD(ring_quick),
          "The same for a ring that is found to be quick, as between cores that share a\n"

@@ -119,6 +119,7 @@ struct ri_conn {
         /* of contiguous data, while the ring is quick (quick.h); 0: contig holds then, too */
         size_t contig_quick;
         size_t runs; /* of data in runs that are known */
+        size_t slow; /* of contiguous data, while the receiver reads slowly */
     } ring_limits;
 
     /* RI_CONN_*; those of RI_CONN_LIFE are changed by ri_conn_set_life() */

@@ -7,11 +7,15 @@
  */
 #include "peer.h"
 #include "conn_types.h"
+#include "costs.h"
 #include "module.h"
 #include "stream_ring.h"
 #include "worker_types.h"
 
 #include <stdlib.h>
+
+/* A read is slow that takes so many times as long as one of memory that nobody writes. */
+#define PEER_SLOW_FACTOR 2
 
 ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
 {
@@ -34,6 +38,27 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
         return NULL;
     }
     return peer;
+}
+
+void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks)
+{
+    double fast  = ri_costs_plane_ticks(&ri_costs, length);
+    uint8_t slow = peer->reads.slow;
+    int before   = peer->reads.is_slow;
+
+    if (fast <= 0) {
+        return; /* it is not known what a tick is */
+    }
+    if (ticks > PEER_SLOW_FACTOR * fast) {
+        slow += (slow < RI_PEER_SLOW_TIMES);
+    } else {
+        slow -= ri_min(slow, 2);
+    }
+    peer->reads.slow = slow;
+    if ((slow == 0) || (slow == RI_PEER_SLOW_TIMES)) {
+        peer->reads.is_slow = (slow > 0);
+    }
+    peer->hint.is_news |= (peer->reads.is_slow != before);
 }
 
 void ri_peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)

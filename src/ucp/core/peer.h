@@ -11,12 +11,13 @@
 #include "../../uct/shm/ring.h"
 
 /** @return What a record to the peer says of the peer's long messages, as RI_RING_HINT_*: whether
- * this process waits for them, asks for them soon, or is away. */
+ * this process waits for them, asks for them soon, or is away, and whether it reads them slowly. */
 static inline uint8_t ri_peer_hint(const ri_peer_t *peer)
 {
     return RI_RING_HINT_SAID | ((peer->hint.waited > 0) ? RI_RING_HINT_WAITS : 0) |
            ((peer->hint.soon > 0) ? RI_RING_HINT_SOON : 0) |
-           ((peer->hint.missed == RI_PEER_HINT_MISSED) ? RI_RING_HINT_AWAY : 0);
+           ((peer->hint.missed == RI_PEER_HINT_MISSED) ? RI_RING_HINT_AWAY : 0) |
+           (peer->reads.is_slow ? RI_RING_HINT_SLOW : 0);
 }
 
 /** @return What ri_peer_hint() returns, for a record that is sent in any case: the peer is told by
@@ -27,15 +28,21 @@ static inline uint8_t ri_peer_take_hint(ri_peer_t *peer)
     return ri_peer_hint(peer);
 }
 
-/** Store the hint @a hint that a record of the peer has brought: whether the peer waits for long
- * messages, asks for them soon, or is away. */
+/** Store the hint @a hint that a record of the peer has brought, of what the peer does about long
+ * messages: what ri_peer_hint() says there. */
 static inline void ri_peer_note_hint(ri_peer_t *peer, uint8_t hint)
 {
     peer->hint.ready  = !!(hint & RI_RING_HINT_WAITS);
     peer->hint.prompt = !!(hint & RI_RING_HINT_SOON);
     peer->hint.away   = !!(hint & RI_RING_HINT_AWAY);
     peer->hint.fresh  = RI_PEER_HINT_FRESH;
+    peer->reads.told  = !!(hint & RI_RING_HINT_SLOW);
 }
+
+/** Note that a message of @a length bytes that the peer has announced was read by the plane, which
+ * took so many ticks (ucs/clock.h): the peer is told when such reads become slow, or are no
+ * longer. */
+void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks);
 
 /** Find the peer of a uid, or make it. A new one has neither conn nor stream: the caller gives it
  * one, or calls @ref ri_peer_check_unused. @return The peer; NULL without memory. */

@@ -69,6 +69,12 @@ typedef struct ri_peer_way {
  * away. */
 #define RI_PEER_HINT_MISSED 3
 
+/* The peer's messages are read slowly after so many slow reads, of which each other one makes up
+ * for two. Of the messages that go through the ring for that, one in RI_PEER_SLOW_PROBE is
+ * announced all the same, to see whether it is still so. */
+#define RI_PEER_SLOW_TIMES 16
+#define RI_PEER_SLOW_PROBE 32
+
 /* A remote worker. It lives as long as it has a conn or a stream. */
 struct ri_peer {
     uint64_t uid; /* of the remote worker, by which worker->peers finds it */
@@ -113,6 +119,15 @@ struct ri_peer {
         uint8_t prompt; /* the peer asks for them soon, as it has said */
         uint8_t fresh; /* so many more messages may rely on ready before it is said again */
     } hint;
+
+    /* Whether reads of announced messages by the plane take long, as of memory that its process has
+     * just written. */
+    struct {
+        uint8_t slow;    /* slow reads of the peer's messages, less two for each other one */
+        uint8_t is_slow; /* as the peer is told */
+        uint8_t told;    /* the peer reads slowly, as it has said */
+        uint8_t turn;    /* messages that went through the ring for that, modulo 256 */
+    } reads;
 
     /* Whether messages go both ways at the same time (core/exchange.h). */
     struct {

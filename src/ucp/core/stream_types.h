@@ -39,7 +39,8 @@ typedef enum ri_stream_ring_state {
 typedef struct ri_assembly {
     size_t length;       /* of the whole payload; 0: there is none */
     size_t received;     /* bytes of the payload that have come; at most length */
-    uint8_t *dest;       /* of the payload: in the receive's memory, or the message's */
+    /* of the payload: in the receive's memory, or the message's; NULL: the receive is in runs */
+    uint8_t *dest;
     ri_recv_req_t *recv; /* the receive that was matched, or NULL */
     ri_msg_t *msg;       /* what holds the payload; NULL: it is placed directly */
     uint64_t tag;        /* of the message */

@@ -252,10 +252,10 @@ static ri_layout_part_t read_share(reader_t *reader, ri_layout_part_t part,
                                    int64_t stride, const read_share_t *share)
 {
     ri_layout_builder_t *builder = &reader->builder;
-    int64_t cycle                = share->procs * share->block;
-    int64_t first                = share->coord * share->block;
+    int64_t cycle                = read_product(reader, share->procs, share->block);
+    int64_t first                = read_product(reader, share->coord, share->block);
     int64_t left                 = ri_max(share->size - first, 0);
-    int64_t whole                = share->is_cyclic ? left / cycle : 0;
+    int64_t whole                = (share->is_cyclic && (cycle > 0)) ? left / cycle : 0;
     int64_t rest                 = ri_min(left - whole * cycle, share->block);
     ri_layout_part_t parts[2];
     int64_t step;
@@ -294,8 +294,7 @@ static int read_share_init(read_share_t *share, const read_args_t *args, int dim
         return share->procs == 1;
     }
     if (distribution == abi->distribute_block) {
-        share->block = is_default ? (share->size + share->procs - 1) / share->procs :
-                                    argument;
+        share->block = is_default ? (share->size - 1) / share->procs + 1 : argument;
     } else if (distribution == abi->distribute_cyclic) {
         share->block     = is_default ? 1 : argument;
         share->is_cyclic = 1;

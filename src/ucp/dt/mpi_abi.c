@@ -39,7 +39,7 @@ typedef struct mpi_functions {
     ri_mpi_kind_t kind;
     unsigned version; /* of MPICH, as 402 for 4.2 */
     void *envelope;
-    /* MPICH from MPI 4 on: also of types that are made with counts; both are there, or none */
+    /* MPICH from MPI 4 on: also of types that are made with counts */
     void *envelope_large;
     void *contents_large;
     void *contents;
@@ -234,15 +234,21 @@ static int64_t mpi_ints_before(int combiner)
  * one that was made with counts, MPICH ends the process. */
 static int mpi_envelope_large(uintptr_t type, ri_mpi_envelope_t *envelope)
 {
-    int64_t counts;
+    int64_t counts = 0;
     int ret;
 
     ret = ((envelope_large_t)mpi.envelope_large)(
             (int)type, &envelope->num_ints, &envelope->num_addresses, &counts,
             &envelope->num_types, &envelope->combiner);
+    if (ret != 0) {
+        return ret;
+    }
     envelope->num_counts = counts;
     envelope->combiner -= ri_mpi_abi()->first_combiner;
-    if ((ret == 0) && (counts > 0)) {
+    if ((counts > 0) && (mpi.contents_large == NULL)) {
+        return -1;
+    }
+    if (counts > 0) {
         envelope->num_addresses = mpi_addresses_among(envelope->combiner, counts);
         envelope->num_ints += counts - envelope->num_addresses;
     }
@@ -263,6 +269,9 @@ static int mpi_envelope_small(uintptr_t type, ri_mpi_envelope_t *envelope)
     } else {
         return -1;
     }
+    if (ret != 0) {
+        return ret;
+    }
     envelope->num_ints      = ints;
     envelope->num_addresses = addresses;
     envelope->num_types     = types;
@@ -273,10 +282,9 @@ static int mpi_envelope_small(uintptr_t type, ri_mpi_envelope_t *envelope)
 
 int ri_mpi_envelope(uintptr_t type, ri_mpi_envelope_t *envelope)
 {
-    int is_large = (mpi.kind == RI_MPI_MPICH) && (mpi.envelope_large != NULL) &&
-                   (mpi.contents_large != NULL);
-    int ret = is_large ? mpi_envelope_large(type, envelope) :
-                         mpi_envelope_small(type, envelope);
+    int is_large = (mpi.kind == RI_MPI_MPICH) && (mpi.envelope_large != NULL);
+    int ret      = is_large ? mpi_envelope_large(type, envelope) :
+                              mpi_envelope_small(type, envelope);
 
     return (ret == 0) && (envelope->num_ints >= 0) && (envelope->num_addresses >= 0) &&
            (envelope->num_types >= 0) && (envelope->num_counts >= 0);

@@ -247,6 +247,7 @@ void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
     conn->ring_limits.contig       = ri_ring_life_long(msg->value);
     conn->ring_limits.contig_quick = ri_ring_life_long_quick(msg->value);
     conn->ring_limits.runs         = ri_ring_life_long_runs(msg->value);
+    conn->ring_limits.slow         = ri_ring_life_long_slow(msg->value);
     ri_conn_update_fast(conn);
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, conn->id, msg->value);
     ring_life_tell(conn);

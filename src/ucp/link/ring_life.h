@@ -50,10 +50,17 @@ static inline size_t ri_ring_life_long_quick(size_t size)
 }
 
 /** @return The longest payload in runs that are known that goes through a ring of @a size bytes: it
- * is packed there, and unpacked from there, in parts. No system call moves many runs so fast. */
+ * is packed there in parts. No system call moves many runs so fast. */
 static inline size_t ri_ring_life_long_runs(size_t size)
 {
     return ri_min(size / RI_RING_LONG_MESSAGES, ri_config.ring_runs);
+}
+
+/** @return The longest contiguous payload that goes through a ring of @a size bytes if its receiver
+ * reads by the plane slowly. */
+static inline size_t ri_ring_life_long_slow(size_t size)
+{
+    return ri_min(size / RI_RING_LONG_MESSAGES, ri_config.ring_slow);
 }
 
 /** @return Whether the ring of a conn may change from one state to another. */

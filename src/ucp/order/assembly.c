@@ -58,9 +58,9 @@ void ri_assembly_start(ri_stream_t *stream, uint32_t sn, uint64_t tag, size_t le
     ri_trace(&worker->trace, RI_TRACE_ARRIVING, sn, length);
     recv      = assembly_match(stream, sn, tag, length);
     *assembly = (ri_assembly_t){.length = length, .recv = recv, .tag = tag, .sn = sn};
-    if ((recv != NULL) && ri_dt_is_contig(&recv->data) && (length <= recv->data.length) &&
-        worker->host_memory) {
-        assembly->dest = recv->data.buffer;
+    if ((recv != NULL) && (length <= recv->data.length) && worker->host_memory &&
+        (ri_dt_is_contig(&recv->data) || ri_dt_is_spread(&recv->data))) {
+        assembly->dest = ri_dt_is_contig(&recv->data) ? recv->data.buffer : NULL;
         return;
     }
 
@@ -108,7 +108,11 @@ void ri_assembly_add(ri_stream_t *stream, const void *data, size_t length)
 {
     ri_assembly_t *assembly = &stream->assembly;
 
-    ri_copy_lines(assembly->dest + assembly->received, data, length);
+    if (assembly->dest != NULL) {
+        ri_copy_lines(assembly->dest + assembly->received, data, length);
+    } else { /* it is known where the runs of the receive are */
+        ri_dt_unpack_part(&assembly->recv->data, assembly->received, data, length);
+    }
     assembly->received += length;
     if (assembly->received == assembly->length) {
         assembly_deliver(stream);

@@ -131,6 +131,22 @@ static int send_exchanges(const ri_send_req_t *req, unsigned host_plane)
            ri_exchange_is_on(conn, req->data.length, send_peer_sends(conn, 1));
 }
 
+/* Up to where a ring takes a contiguous message that is not for a quick one. Where the receiver
+ * reads slowly it takes longer ones, but now and then one is announced, to see whether that is
+ * still so. */
+static size_t send_ring_max(const ri_send_req_t *req)
+{
+    ri_conn_t *conn = req->conn;
+    ri_peer_t *peer = conn->peer;
+
+    if ((req->data.length <= conn->ring_limits.contig) ||
+        (req->data.length > conn->ring_limits.slow) || (peer == NULL) ||
+        !peer->reads.told || (++peer->reads.turn % RI_PEER_SLOW_PROBE == 0)) {
+        return conn->ring_limits.contig;
+    }
+    return conn->ring_limits.slow;
+}
+
 /* Whether a message above EAGER_THRESH is one for a quick ring, and this conn has one. Above what
  * other rings take, its receiver has to wait for long messages, as it has said not long ago: else
  * it would keep a copy. */
@@ -179,7 +195,7 @@ static void send_ask_ring(const ri_send_req_t *req, unsigned host_plane, int may
 
     *exchanges_p = may_exchange && !has_room && send_exchanges(req, host_plane);
     if (!beats_exchange && !*exchanges_p &&
-        (is_quick || (length <= conn->ring_limits.contig))) {
+        (is_quick || (length <= send_ring_max(req)))) {
         has_room = send_has_room(req);
     }
     *takes_p = has_room;
@@ -287,14 +303,16 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .am_inline     = ri_config.am_inline};
 }
 
-/* A message that is longer than what other rings take relies on what its receiver has said. */
+/* A contiguous message that only a quick ring takes relies on what its receiver has said. */
 static void send_use_hint(const ri_send_req_t *req, const ri_select_param_t *select)
 {
-    ri_conn_t *conn = req->conn;
+    const ri_conn_t *conn = req->conn;
+    ri_peer_t *peer       = conn->peer;
 
-    if (select->ring_takes && (select->length > conn->ring_limits.contig) &&
-        req->proto->by_ring) {
-        --conn->peer->hint.fresh;
+    if (select->ring_takes && select->contig && req->proto->by_ring &&
+        (select->length > conn->ring_limits.contig) &&
+        (!peer->reads.told || (select->length > conn->ring_limits.slow))) {
+        --peer->hint.fresh;
     }
 }
 

@@ -49,6 +49,8 @@ const char *ri_ring_remedy(int error)
         return "; a container needs a seccomp profile that allows memfd_create";
     case EACCES:
         return "; see /proc/sys/vm/memfd_noexec, and security modules";
+    case EFBIG:
+        return "; see ulimit -f, or have smaller ones: UCXRI_RING_SIZE";
     case EMFILE:
     case ENFILE:
         return "; see ulimit -n, or have fewer rings: UCXRI_RING_PEERS";

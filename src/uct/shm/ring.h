@@ -147,6 +147,7 @@ enum {
     RI_RING_HINT_WAITS = 1 << 0, /* it waits for them */
     RI_RING_HINT_SOON  = 1 << 1, /* it asks for them soon after they have come */
     RI_RING_HINT_AWAY  = 1 << 2, /* it did neither, of its latest ones */
+    RI_RING_HINT_SLOW  = 1 << 3, /* it reads them slowly, by the plane */
     RI_RING_HINT_SAID  = 1 << 7  /* the hint of a RI_RING_START is to be read */
 };
 static_assert(sizeof(ri_ring_record_t) == RI_RING_LINE, "a record starts as one line");
@@ -408,7 +409,7 @@ static inline int ri_ring_tx_is_quick(const ri_ring_tx_t *tx)
     return ri_quick_is(&tx->quick) && !ri_distance_is_far(&tx->distance);
 }
 
-/** @return Whether a contiguous payload of @a length bytes goes in one record; else in parts. */
+/** @return Whether a payload of @a length bytes goes in one record; else it may go in parts. */
 static inline int ri_ring_tx_is_one(const ri_ring_tx_t *tx, size_t length)
 {
     if (length <

@@ -79,7 +79,7 @@ static ri_inline int parts_put(ri_ring_tx_t *tx, const parts_message_t *parts)
     if (ri_ring_tx_reserve_lines(tx, lines) == NULL) {
         return 0;
     }
-    if (length >= RI_QUICK_LENGTH) {
+    if ((length >= RI_QUICK_LENGTH) && (parts->fill == NULL)) {
         begin = ri_ticks();
     }
 

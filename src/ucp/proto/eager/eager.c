@@ -66,14 +66,21 @@ static int eager_put_parts(ri_send_req_t *req)
     return 1;
 }
 
+/* Whether a message may go in parts. A short one of data in runs does not: its receiver may have to
+ * assemble parts in other memory. */
+static int eager_may_part(const ri_send_req_t *req)
+{
+    return ri_dt_is_contig(&req->data) ||
+           (ri_dt_is_spread(&req->data) && (req->data.length > ri_config.eager_thresh));
+}
+
 /* Write a message into its ring, in parts where that is faster. @return 0 if there is no room. */
 static int eager_put_ring(ri_send_req_t *req)
 {
     ri_conn_t *conn    = req->conn;
     size_t length      = req->data.length;
     uint32_t pos       = conn->ring->pos;
-    int parts_are_fast = (req->wire_type == RI_WIRE_EAGER) &&
-                         (ri_dt_is_contig(&req->data) || ri_dt_is_spread(&req->data)) &&
+    int parts_are_fast = (req->wire_type == RI_WIRE_EAGER) && eager_may_part(req) &&
                          !ri_ring_tx_is_one(conn->ring, length);
 
     if (!(parts_are_fast ? eager_put_parts(req) : eager_put_record(req))) {
@@ -182,7 +189,7 @@ static int eager_ring_has_room(const ri_send_req_t *req)
 static const char *eager_ring_why(const ri_select_param_t *facts)
 {
     return (facts->length <= facts->eager_thresh) ? "it is up to EAGER_THRESH" :
-           !facts->contig                         ? "it is packed in any case" :
+           !facts->contig                         ? "two copies beat a call per run" :
                                                     "two copies beat a system call";
 }
 

@@ -16,6 +16,7 @@
 #include "../../core/memory.h"
 #include "../../link/local.h"
 #include "send_keys.h"
+#include "../../../ucs/clock.h"
 
 #include <stdlib.h>
 
@@ -97,6 +98,15 @@ static ucs_status_t get_read(ri_recv_req_t *recv, ri_peer_t *peer, get_how_t how
                    get_read_direct(recv, ep, transfer);
 }
 
+/* Note what a read took, if the sender could have put the message into a ring. Memory of a pool was
+ * just written in any case. */
+static void get_note(ri_peer_t *peer, size_t length, uint64_t ticks)
+{
+    if ((length > ri_config.eager_thresh) && (length <= ri_config.ring_slow)) {
+        ri_peer_note_read(peer, length, ticks);
+    }
+}
+
 /* Whether a sender has given memory back that was just read. Its ring tells at no cost that it has
  * not; else its plane has to be looked at. */
 static int get_is_withdrawn(const ri_stream_t *stream)
@@ -124,13 +134,18 @@ static ucs_status_t get_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
                                  .verify     = !is_pool &&
                                            !has_ring}; /* a pool is never given back */
     ucs_status_t status;
+    uint64_t begin;
 
     /* It says so if there is no way. */
     if ((rts->flags & RI_WIRE_RTS_KEYS) &&
         ((how != GET_NOT) || (ri_way_of(stream->peer) == NULL))) {
         return ri_net_read_recv(recv, stream, arrival, how == GET_DIRECT);
     }
+    begin  = ri_ticks();
     status = get_read(recv, stream->peer, how, &transfer, &place_status);
+    if ((status == UCS_OK) && !is_pool && (how == GET_DIRECT)) {
+        get_note(stream->peer, length, ri_ticks() - begin);
+    }
     if ((status == UCS_OK) && !is_pool && has_ring && get_is_withdrawn(stream)) {
         status = UCS_ERR_UNREACHABLE;
     }

@@ -257,6 +257,8 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream,
     length               = rtr_put(recv, conn, stream, place, ahead);
     if (length <= 0) {
         ri_id_free(&worker->recv_ids, recv->id);
+        recv->id       = 0;
+        recv->rtr.conn = NULL;
         if (length < 0) {
             return RTR_NEVER;
         }
@@ -300,9 +302,15 @@ static int rtr_is_full(const ri_peer_t *peer)
  * may be above EAGER_THRESH: its sender does as this process would (tag/send.c). */
 static int rtr_is_for_ring(const ri_recv_req_t *recv, const ri_stream_t *stream)
 {
-    return (ri_config.rtr != UCS_YES) && (stream->ring != NULL) &&
-           (recv->data.length <=
-            ri_ring_life_long((stream->ring->mask + 1ul) * RI_RING_LINE));
+    size_t size;
+
+    if ((ri_config.rtr == UCS_YES) || (stream->ring == NULL)) {
+        return 0;
+    }
+    size = (stream->ring->mask + 1ul) * RI_RING_LINE;
+    return recv->data.length <= (ri_dt_is_contig(&recv->data) ?
+                                         ri_ring_life_long(size) :
+                                         ri_ring_life_long_runs(size));
 }
 
 /* Send the RTR of a posted receive, which stands in no list, if its message is certain to be

@@ -189,6 +189,52 @@ TEST_F(test_ring_life_long, quick_is_not_less)
     }
 }
 
+/* A receiver that reads slowly is sent longer ones through the ring, but for one now and then. */
+TEST_F(test_ring_life_long, a_receiver_that_reads_slowly)
+{
+    ri_config.ring_eager = TAKEN / 2;
+    ri_config.ring_slow  = LARGE;
+
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+
+    ri_peer_t *peer = conn(a, b)->peer;
+
+    EXPECT_EQ(TAKEN, conn(a, b)->ring_limits.slow);
+    EXPECT_EQ(0u, taken(a, b, TAKEN, true));
+    ri_peer_note_hint(peer, RI_RING_HINT_SLOW);
+    for (unsigned i = 1; i <= 2 * RI_PEER_SLOW_PROBE; ++i) {
+        ri_peer_note_hint(
+                peer, RI_RING_HINT_SLOW); /* what b says meanwhile is that it is not */
+        ASSERT_EQ(i % RI_PEER_SLOW_PROBE != 0, taken(a, b, TAKEN, true)) << i;
+    }
+    ri_peer_note_hint(peer, RI_RING_HINT_SLOW);
+    EXPECT_EQ(1u, taken(a, b, TAKEN / 2, true));
+    EXPECT_EQ(2u * RI_PEER_SLOW_PROBE, peer->reads.turn) << "others take them, too";
+    ri_peer_note_hint(peer, RI_RING_HINT_SLOW);
+    EXPECT_EQ(0u, taken(a, b, TAKEN + 1, true));
+    ri_peer_note_hint(peer, 0);
+    EXPECT_EQ(0u, taken(a, b, TAKEN, true));
+}
+
+/* It uses up nothing that the peer has said of something else. */
+TEST_F(test_ring_life_long, slow_reads_use_no_hint)
+{
+    ri_config.ring_eager = TAKEN / 2;
+    ri_config.ring_slow  = LARGE;
+
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+    ri_peer_note_hint(conn(a, b)->peer, RI_RING_HINT_SLOW);
+    conn(a, b)->peer->hint.fresh = 0;
+    EXPECT_EQ(1u, taken(a, b, TAKEN, true));
+    EXPECT_EQ(0u, conn(a, b)->peer->hint.fresh);
+}
+
 /* A message that goes another way does not use up what the peer has said. */
 TEST_F(test_ring_life_long, a_synchronous_one_uses_no_hint)
 {

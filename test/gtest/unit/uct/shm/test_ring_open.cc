@@ -90,7 +90,7 @@ TEST_F(test_ring_open, create_with_a_limit_to_files)
     EXPECT_EQ(UCS_ERR_IO_ERROR, status);
     EXPECT_EQ(EFBIG, error);
     EXPECT_EQ(0, exceeded);
-    EXPECT_STREQ("", ri_ring_remedy(error));
+    EXPECT_NE(nullptr, strstr(ri_ring_remedy(error), "ulimit -f"));
 }
 
 TEST_F(test_ring_open, remedies)
