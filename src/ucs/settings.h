@@ -42,19 +42,19 @@ typedef struct ri_config {
     size_t ring_size;        /* RING_SIZE; auto: of rings that are not among the first */
     size_t ring_eager;       /* RING_EAGER_MAX */
     size_t ring_runs;        /* the same of data in runs; follows from it */
-    size_t ring_slow;        /* the same where the receiver reads slowly; follows from it */
-    size_t ring_quick;       /* RING_QUICK_MAX */
-    unsigned ring_after;     /* RING_AFTER */
-    int ring_far;            /* RING_FAR: UCS_NO, UCS_YES, UCS_AUTO */
-    unsigned shelf_peers;    /* SHELF_PEERS */
-    size_t shelf_size;       /* SHELF_SIZE */
-    int cma;                 /* CMA */
-    int rma;                 /* RMA */
-    int rma_thread;          /* RMA_THREAD */
-    int win;                 /* WIN, which the libraries for windows read by themselves */
-    int win_hosts;           /* WIN_HOSTS, as WIN */
-    int reg_cache;           /* REG_CACHE */
-    size_t reg_cache_size;   /* REG_CACHE_SIZE */
+    size_t ring_slow;      /* the same where the receiver reads slowly; follows from it */
+    size_t ring_quick;     /* RING_QUICK_MAX */
+    unsigned ring_after;   /* RING_AFTER */
+    int ring_far;          /* RING_FAR: UCS_NO, UCS_YES, UCS_AUTO */
+    unsigned shelf_peers;  /* SHELF_PEERS */
+    size_t shelf_size;     /* SHELF_SIZE */
+    int cma;               /* CMA */
+    int rma;               /* RMA */
+    int rma_thread;        /* RMA_THREAD */
+    int win;               /* WIN, which the libraries for windows read by themselves */
+    int win_hosts;         /* WIN_HOSTS, as WIN */
+    int reg_cache;         /* REG_CACHE */
+    size_t reg_cache_size; /* REG_CACHE_SIZE */
     size_t reg_cache_count;  /* REG_CACHE_REGIONS */
     unsigned progress_skip;  /* PROGRESS_SKIP */
     char *ib_devices;        /* IB_DEVICES */
