@@ -123,7 +123,7 @@ struct ri_peer {
     /* Whether reads of announced messages by the plane take long, as of memory that its process has
      * just written. */
     struct {
-        uint8_t slow;    /* slow reads of the peer's messages, less two for each other one */
+        uint8_t slow; /* slow reads of the peer's messages, less two for each other one */
         uint8_t is_slow; /* as the peer is told */
         uint8_t told;    /* the peer reads slowly, as it has said */
         uint8_t turn;    /* messages that went through the ring for that, modulo 256 */

@@ -37,8 +37,8 @@ typedef enum ri_stream_ring_state {
 
 /* A message that comes through the ring in parts (order/assembly.h). */
 typedef struct ri_assembly {
-    size_t length;       /* of the whole payload; 0: there is none */
-    size_t received;     /* bytes of the payload that have come; at most length */
+    size_t length;   /* of the whole payload; 0: there is none */
+    size_t received; /* bytes of the payload that have come; at most length */
     /* of the payload: in the receive's memory, or the message's; NULL: the receive is in runs */
     uint8_t *dest;
     ri_recv_req_t *recv; /* the receive that was matched, or NULL */
