@@ -30,6 +30,7 @@
  * stream_freed    rndv_recv before channel: what waits is dropped before its way
  * way_ended       channel before rtr_net: nothing goes by a channel any more
  * ring_tx_closes  rtr before coop_send: grants in the ring are withdrawn before slots
+ * ring_rx_closes  rtr_known before rtr_layout: RTRs that name layouts go before these
  * ring_rx_closed  assembly before rtr: a message in parts has left the receives that were
  *                 offered
  */

@@ -122,6 +122,7 @@ static_assert(RI_RING_STREAM_PART >= RI_RING_EIGHTH_MAX,
  *   EAGER_SYNC, RTS, POOL sequence number    id of the send request          of the message
  *   PLACED                sequence number    id of the receive               of the message
  *   RTR                   id of the receive  id of the conn addressed        of the receive
+ *   LAYOUT                generation         slot                            -
  *   SYNC_ACK, FIN         id of the send     id of the conn addressed        -
  *   WRITTEN               id of the receive  -                               -
  *   RELEASE               -                  -                               -
