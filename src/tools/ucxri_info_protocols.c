@@ -112,6 +112,13 @@ static size_t protocols_hybrid_net(const protocols_case_t *which, size_t length)
                    ri_max(ri_config.hybrid_net, ri_min(length, ri_config.pool_size / 2));
 }
 
+/* Up to where a ring of this host takes a message like one of this length. */
+static size_t protocols_ring_max(const protocols_case_t *which, size_t length)
+{
+    return protocols_is_in_runs(which, length) ? which->here->ring_runs :
+                                                 which->here->ring_long;
+}
+
 /* Whether a receive of this length is offered to the sender, if its receiver is first. One that
  * waits for nothing else does not offer it, but by UCXRI_RTR=y. */
 static int protocols_has_rtr(const protocols_case_t *which, size_t length)
@@ -130,19 +137,15 @@ static int protocols_has_rtr(const protocols_case_t *which, size_t length)
     }
     return (which->first == PROTOCOLS_COMPUTES) &&
            ((here == NULL) ? (which->net_plane != 0) :
-                             (here->ring_payload > 0) && (length > here->ring_long));
+                             (here->ring_payload > 0) &&
+                                     (length > protocols_ring_max(which, length)));
 }
 
 /* Whether the ring takes a message, though it is above EAGER_THRESH. */
 static int protocols_ring_takes(const protocols_case_t *which, size_t length)
 {
-    const protocols_here_t *here = which->here;
-
-    if ((here == NULL) || (length <= ri_config.eager_thresh)) {
-        return 0;
-    }
-    return length <=
-           (protocols_is_in_runs(which, length) ? here->ring_runs : here->ring_long);
+    return (which->here != NULL) && (length > ri_config.eager_thresh) &&
+           (length <= protocols_ring_max(which, length));
 }
 
 static ri_select_param_t protocols_facts(const protocols_case_t *which, size_t length)
