@@ -6,18 +6,16 @@
  * rtr_send_host.c)
  */
 
-#include "rtr_test.h"
-#include "unit/common/spread_type.h"
+#include "rtr_spread_test.h"
 
 namespace {
 
-class test_rtr_layout : public rtr_test {
+class test_rtr_layout : public rtr_spread_test {
 protected:
     void SetUp() override
     {
-        rtr_test::SetUp();
+        rtr_spread_test::SetUp();
         make(m_in, LARGE, 1);
-        m_before = m_conn->counters.tx_recv_rndv;
     }
 
     /* Runs of unequal lengths, of at least 8500 bytes each and of so many bytes in all, in no
@@ -42,21 +40,6 @@ protected:
         type.make_of(runs, behind);
     }
 
-    recv_ptr post_in(spread_type &type, size_t length = LARGE)
-    {
-        return type.post(*m_b, length, TAG);
-    }
-
-    recv_ptr post_in_seen(size_t length = LARGE)
-    {
-        recv_ptr r = post_in(m_in, length);
-
-        EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
-        m_a->progress();
-        EXPECT_EQ(1u, waiting());
-        return r;
-    }
-
     void check_in(const spread_type &type, const recv_ptr &r, const bytes &data)
     {
         ASSERT_TRUE(r->done);
@@ -66,18 +49,6 @@ protected:
         EXPECT_EQ(type.started, type.finished);
         EXPECT_EQ(0u, type.callbacks);
     }
-
-    send_ptr send_of(const spread_type &type)
-    {
-        int progressing = m_a->worker()->progressing;
-
-        m_a->worker()->progressing = 1;
-        send_ptr s = m_a->send_of(m_conn, type.memory.data(), 1, type.datatype, TAG);
-        m_a->worker()->progressing = progressing;
-        return s;
-    }
-
-    uint64_t by_rtr() { return m_conn->counters.tx_recv_rndv - m_before; }
 
     ri_stream_t *in() { return m_a->worker()->rings_in[0]; }
 
@@ -118,9 +89,7 @@ protected:
                 0};
     }
 
-    spread_type m_in, m_out;
     bytes m_memory;
-    uint64_t m_before;
 };
 
 /* The layout is defined once; the sender writes each run where it belongs, and the receiver need not be

@@ -5,12 +5,11 @@
  * and RTRs of such receives that a peer makes up. (src/ucp/proto/rtr/rtr.c, rtr_send_host.c)
  */
 
-#include "rtr_test.h"
-#include "unit/common/spread_type.h"
+#include "rtr_spread_test.h"
 
 namespace {
 
-class test_rtr_runs : public rtr_test {
+class test_rtr_runs : public rtr_spread_test {
 protected:
     static constexpr size_t RUN  = 10000;
     static constexpr size_t GAP  = 120;
@@ -18,37 +17,8 @@ protected:
 
     void SetUp() override
     {
-        rtr_test::SetUp();
+        rtr_spread_test::SetUp();
         m_in.make(RUN, GAP, RUNS);
-        m_before = m_conn->counters.tx_recv_rndv;
-    }
-
-    uint64_t by_rtr() { return m_conn->counters.tx_recv_rndv - m_before; }
-
-    /* A receive of so many elements of a type */
-    recv_ptr post_in(spread_type &type, size_t length = LARGE)
-    {
-        return type.post(*m_b, length, TAG);
-    }
-
-    recv_ptr post_in_seen(size_t length = LARGE)
-    {
-        recv_ptr r = post_in(m_in, length);
-
-        EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
-        m_a->progress();
-        EXPECT_EQ(1u, waiting());
-        return r;
-    }
-
-    send_ptr send_of(const spread_type &type)
-    {
-        int progressing = m_a->worker()->progressing;
-
-        m_a->worker()->progressing = 1;
-        send_ptr s = m_a->send_of(m_conn, type.memory.data(), 1, type.datatype, TAG);
-        m_a->worker()->progressing = progressing;
-        return s;
     }
 
     void check_in(const recv_ptr &r, const bytes &data, size_t length = LARGE)
@@ -79,9 +49,6 @@ protected:
     }
 
     void say(uint8_t hint) { ri_peer_note_hint(m_conn->peer, hint); }
-
-    spread_type m_in, m_out;
-    uint64_t m_before;
 };
 
 /* The sender writes each run where it belongs, and the receiver need not be there. */
