@@ -326,11 +326,6 @@ int main(int argc, char **argv)
 
     mt_start(&argc, &argv, "few_runs", "long messages of long runs", opts, MT_LEN(opts),
              MPI_THREAD_SINGLE, 2);
-#if defined(MPICH_NUMVERSION) && (MPICH_NUMVERSION >= 40200000)
-    if (early > 0) {
-        mt_skip("no receive of it is offered with MPICH 4.2, see docs/facts.md");
-    }
-#endif
     for (int round = 0; round < (int)iters; round++) {
         run_round(round);
     }
