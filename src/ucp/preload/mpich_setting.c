@@ -4,8 +4,8 @@
  *
  * How MPICH 4.2 and later receive data that is not contiguous. By themselves they unpack it from
  * memory of their own when the message is there, or give UCP a list of all its pieces. One of their
- * variables has them give UCP the datatype, as MPICH 4.0 and 4.1 always do. The layout of a datatype
- * is known here, that of unpacked memory is not (docs/facts.md), so the variable is set.
+ * variables has them give UCP the datatype, as MPICH 4.0 and 4.1 always do. A datatype has a layout
+ * that is known here, and the others have none (docs/facts.md). So the variable is set.
  *
  * MPICH reads it in MPI_Init, and may be loaded after this library. So it is set at once.
  */
