@@ -36,9 +36,13 @@
 /* A ring is quick that carries so many times what the plane does. */
 #define COSTS_QUICK 1.2
 
-/* A line of another core that takes longer, in ns, is far in any case: one of memory takes several
- * times as long as it could where others use the memory while it is measured. */
-#define COSTS_FAR_MAX 95.0
+/* A core is far from which a line takes so many times what one of memory does. Each line is then
+ * written to memory and fetched from there, of which the fetches go at once, and the writes do not. */
+#define COSTS_FAR 2.0
+
+/* ... or so many ns, as one of memory takes several times as long as it could where others use the
+ * memory while it is measured. */
+#define COSTS_FAR_MAX 190.0
 
 /* How much an extra copy may cost, in exchanges of the shortest kind. */
 #define COSTS_HYBRID_BET 2
@@ -245,13 +249,14 @@ size_t ri_costs_coop_thresh(const ri_costs_t *costs)
                        RI_COSTS_COOP_MIN, RI_COSTS_COOP_MAX);
 }
 
-/* From a core that shares a cache a line comes in a fraction of the time of one of memory. Where it
- * takes as long, the copy is faster by way of memory, of which many lines come at a time. */
+/* Several lines of another core come at a time, as those of memory do. What goes by way of memory has
+ * to be written there first, line by line. So that pays only where a line of the other core takes much
+ * longer than one of memory. */
 uint64_t ri_costs_far_ticks(const ri_costs_t *costs)
 {
     if (costs->line_ticks <= costs->clock_ticks) {
         return 0;
     }
     return costs->clock_ticks +
-           costs->line_ticks * ri_min(1.0, COSTS_FAR_MAX / costs->line);
+           costs->line_ticks * ri_min(COSTS_FAR, COSTS_FAR_MAX / costs->line);
 }

@@ -150,17 +150,18 @@ TEST(test_costs, monotonic)
     });
 }
 
-/* What is far is as far as memory, but no more than COSTS_FAR_MAX where others use the memory. */
+/* What is far takes twice what memory does, but no more than COSTS_FAR_MAX where others use the
+ * memory. */
 TEST(test_costs, far)
 {
     ri_costs_t c  = costs(20, 700, 15, 80);
     c.line_ticks  = 200;
     c.clock_ticks = 50;
-    EXPECT_EQ(250u, ri_costs_far_ticks(&c));
+    EXPECT_EQ(450u, ri_costs_far_ticks(&c));
 
-    c.line       = 190;
-    c.line_ticks = 475;
-    EXPECT_EQ(50 + 475 / 2, ri_costs_far_ticks(&c));
+    c.line       = 380;
+    c.line_ticks = 950;
+    EXPECT_EQ(50 + 950 / 2, ri_costs_far_ticks(&c));
 }
 
 /* A call and the bytes, in ticks of 2.5 to a nanosecond. */
