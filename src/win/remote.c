@@ -323,12 +323,13 @@ static int remote_settle_one(ri_window_t *window, int rank)
 
 int ri_remote_settle_slow(ri_window_t *window, int rank)
 {
-    int error = MPI_SUCCESS, one;
-    int i;
+    int error, one, i;
 
     if (rank >= 0) {
         return remote_settle_one(window, rank);
     }
+    /* Of all targets together: what is put, and then the flushes of it */
+    error = ri_remote_settle_here_slow(window, -1);
     for (i = 0; i < window->size; ++i) {
         if (window->parts[i].net != NULL) {
             window->parts[i].net->settle_begin(window->parts[i].reach);

@@ -207,7 +207,7 @@ typedef struct ri_window_net_ops {
      * settle(). */
     ri_window_fate_t (*settle_moves)(void *reach);
 
-    /** Begin what settle() waits for. */
+    /** Begin what settle() waits for, of what settle_here() has waited for. */
     void (*settle_begin)(void *reach);
 
     /** @return Whether UCX has reported that the process cannot be reached any more. With @a looks

@@ -30,7 +30,7 @@ typedef struct ri_window_net_reach {
     _Atomic(unsigned) num_moves; /* puts and gets that UCX has not ended */
     _Atomic(unsigned) num_flushes;
     _Atomic(unsigned) num_asked; /* that are not answered */
-    _Atomic(int) is_dirty;       /* something was put since the last flush began */
+    _Atomic(int) is_dirty;       /* no flush has begun since all that was put has ended */
     _Atomic(int) lost;           /* ri_window_fate_t of what was POSTED and has failed */
     ucs_list_link_t asked;
     const uint8_t *packed_key; /* within what is told */

@@ -209,29 +209,43 @@ static void net_flush(ri_window_net_reach_t *reach, ucp_ep_h ep)
     }
 }
 
-static void net_settle_begin(void *arg)
+/* Flush what was put. A flush says nothing of a put that ends after it has begun (facts.md): while
+ * some are under way, what they have made dirty stays dirty. */
+static void net_flush_ended(ri_window_net_reach_t *reach)
 {
-    ri_window_net_reach_t *reach = arg;
+    int is_dirty;
 
-    if (!atomic_load(&reach->is_dirty)) {
-        return;
-    }
     ri_window_net_lock();
     /* A thread that finds it clean sees the flush, which is counted before */
     atomic_fetch_add(&reach->num_flushes, 1);
-    if (atomic_exchange(&reach->is_dirty, 0) && (ri_window_net_open(reach) != NULL)) {
+    is_dirty = (atomic_load(&reach->num_moves) > 0) ?
+                       atomic_load(&reach->is_dirty) :
+                       atomic_exchange(&reach->is_dirty, 0);
+    if (is_dirty && (ri_window_net_open(reach) != NULL)) {
         net_flush(reach, reach->peer->ep);
     }
     atomic_fetch_sub(&reach->num_flushes, 1);
     ri_window_net_unlock();
 }
 
-/* Wait until all that was put is there, and all that was got is here. */
+static void net_settle_begin(void *arg)
+{
+    ri_window_net_reach_t *reach = arg;
+
+    if (atomic_load(&reach->is_dirty) && (atomic_load(&reach->num_moves) == 0)) {
+        net_flush_ended(reach);
+    }
+}
+
+/* Wait until all that was put is there, and all that was got is here. What other threads have
+ * started since the moves of this one have ended is not waited for, and is flushed again. */
 static void net_wait_moves(ri_window_net_reach_t *reach)
 {
-    net_settle_begin(reach);
-    ri_window_net_wait(reach, &reach->num_flushes, 1);
     ri_window_net_wait(reach, &reach->num_moves, 1);
+    if (atomic_load(&reach->is_dirty)) {
+        net_flush_ended(reach);
+    }
+    ri_window_net_wait(reach, &reach->num_flushes, 1);
 }
 
 static ri_window_fate_t net_settle_moves(void *arg)

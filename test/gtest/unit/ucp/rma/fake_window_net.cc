@@ -30,12 +30,14 @@ template <typename handle> void ended(int &count, handle what)
 }
 
 /* A move or flush that ends later. */
-ucs_status_ptr_t later(const ucp_request_param_t *param, std::function<void()> copy)
+ucs_status_ptr_t later(const ucp_request_param_t *param, std::function<void()> copy,
+                       bool is_put = false)
 {
     if (ucx->fails != UCS_OK) {
         return UCS_STATUS_PTR(ucx->fails);
     }
-    ucx->moves.push_back({made<void *>(ucx->num_requests), std::move(copy), *param});
+    ucx->moves.push_back(
+            {made<void *>(ucx->num_requests), std::move(copy), *param, is_put});
     return ucx->moves.back().request;
 }
 
@@ -130,13 +132,18 @@ void fill(ri_stock_t *stock)
     stock->rkey_destroy = [](ucp_rkey_h key) { ended(ucx->num_keys, key); };
     stock->put_nbx      = [](ucp_ep_h, const void *data, size_t length, uint64_t address,
                         ucp_rkey_h, const ucp_request_param_t *param) {
-        return later(param, [=] { memcpy((void *)address, data, length); });
+        return later(
+                     param, [=] { memcpy((void *)address, data, length); }, true);
     };
     stock->get_nbx = [](ucp_ep_h, void *data, size_t length, uint64_t address, ucp_rkey_h,
                         const ucp_request_param_t *param) {
         return later(param, [=] { memcpy(data, (void *)address, length); });
     };
     stock->ep_flush_nbx = [](ucp_ep_h, const ucp_request_param_t *param) {
+        ++ucx->num_flushes;
+        for (const net_move &move : ucx->moves) {
+            ucx->num_early += move.is_put ? 1 : 0;
+        }
         return later(param, [] {});
     };
     stock->request_free      = [](void *request) { ended(ucx->num_requests, request); };

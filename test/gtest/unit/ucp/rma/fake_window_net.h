@@ -28,6 +28,7 @@ struct net_move {
     void *request;
     std::function<void()> copy;
     ucp_request_param_t param;
+    bool is_put;
 };
 
 /* UCX, as long as this lives. */
@@ -50,6 +51,8 @@ public:
     bool finishes = true;
     int num_eps = 0, num_closed = 0, num_keys = 0, num_mapped = 0, num_requests = 0;
     int num_contexts   = 0;
+    int num_flushes    = 0;      /* that have begun */
+    int num_early      = 0;      /* puts that had not ended when a flush began */
     ucs_status_t fails = UCS_OK; /* of what is started next */
     ucp_err_handler_t error;     /* of the latest endpoint */
     ucp_am_recv_callback_t handler;

@@ -74,6 +74,42 @@ TEST_F(test_window_net, put_and_get)
     EXPECT_EQ(1, m_ucx.num_keys);
 }
 
+/* A flush says nothing of puts that end after it has begun (docs/facts.md). */
+TEST_F(test_window_net, flush_begins_behind_the_end_of_puts)
+{
+    uint8_t data[8] = {1};
+
+    ASSERT_NE(nullptr, connect());
+    for (auto wait : {m_ops->reach.settle, m_ops->settle_moves}) {
+        m_ucx.num_flushes = 0;
+        for (size_t i = 0; i < 3; ++i) {
+            EXPECT_EQ(RI_WINDOW_OPS_POSTED, put(8 * i, data, sizeof(data)));
+        }
+        m_ops->settle_begin(m_reach);
+        EXPECT_EQ(RI_WINDOW_OPS_DONE, wait(m_reach));
+        EXPECT_EQ(1, m_ucx.num_flushes);
+        EXPECT_EQ(0, m_ucx.num_early);
+    }
+}
+
+/* What has ended is flushed without a wait, and once. */
+TEST_F(test_window_net, flush_begins_early)
+{
+    uint8_t data[8] = {1};
+
+    ASSERT_NE(nullptr, connect());
+    m_ops->settle_begin(m_reach);
+    EXPECT_EQ(0, m_ucx.num_flushes);
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, put(0, data, sizeof(data)));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, m_ops->settle_here(m_reach));
+    m_ops->settle_begin(m_reach);
+    m_ops->settle_begin(m_reach);
+    EXPECT_EQ(1, m_ucx.num_flushes);
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+    EXPECT_EQ(1, m_ucx.num_flushes);
+    EXPECT_EQ(0, m_ucx.num_early);
+}
+
 /* Pieces on both sides that end at different places. */
 TEST_F(test_window_net, lists)
 {
