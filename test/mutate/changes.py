@@ -285,3 +285,23 @@ def of_file(path, text, neighbours):
                 result.append(mutations)
         previous = line if line.strip() else previous
     return result
+
+
+LISTED = re.compile(r'^\w+ +([\w/.-]+\.[ch]):(\d+): ([\w ]+): (.*)  =>  (.*) \(no test.*\)$')
+
+
+NEAR = 40  # lines by which other changes may have moved it
+
+
+def listed(words, mutations):
+    """The mutation that a line of a former run's output is of, in the file as it is now, or None.
+
+    @param words      What LISTED finds in the line.
+    @param mutations  All of the file's. Where several lines are alike, it is the nearest one's, if
+                      that is near enough.
+    """
+    _, number, kind, old, new = words
+    same = [mutation for mutation in mutations
+            if (mutation.kind, mutation.old.strip(), mutation.new.strip()) == (kind, old, new)
+            and abs(mutation.number - int(number)) < NEAR]
+    return min(same, key=lambda mutation: abs(mutation.number - int(number)), default=None)

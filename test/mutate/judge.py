@@ -6,6 +6,7 @@ All of it happens in a directory of its own: a copy of the sources, a build tree
 import fnmatch
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ FAILED = re.compile(r'^(?:\[  FAILED  \] ([\w/.]+)|not ok \d+ - (.+))', re.M)
 RUNNING = re.compile(r'^\[ RUN      \] ([\w/.]+)', re.M)
 PASSED = re.compile(r'^(?:\[       OK \] |ok \d+ - (?!.*# SKIP))', re.M)
 
+LEAKS = '(status 23)'  # all tests have passed, and LeakSanitizer has found something behind them
 UNSTEADY_MAX = 3  # tests that fail without a mutation as well
 
 
@@ -28,14 +30,16 @@ class Suite:
     """A program of tests and how it is run."""
 
     def __init__(self, name, command, setting=None, paths=('*',), first=(),
-                 others=None, script=False):
+                 others=None, script=False, first_only=False, limited=True):
         self.name = name
         self.command = command
         self.setting = setting or {}
         self.paths = paths  # of the sources that it is for
         self.first = first  # parts that are run before the others: filters of GoogleTest
-        self.others = others or {}  # tests that concern no sources but these
+        self.others = others or {}  # filters of tests that concern no sources but some
         self.script = script  # it knows no filters
+        self.first_only = first_only
+        self.limited = limited  # has the limit of memory
         self.limit = 0
 
     def concerns(self, path):
@@ -45,9 +49,10 @@ class Suite:
 class Verdict:
     """What became of a mutation: a state (caught, lived, unclear, broken, same) and by whom."""
 
-    def __init__(self, state, by=''):
+    def __init__(self, state, by='', suite=''):
         self.state = state
         self.by = by
+        self.suite = suite
 
 
 def run(command, **options):
@@ -96,6 +101,7 @@ class Tree:
         self.passed = 0     # tests of the latest run
         self.silence = 0    # seconds in which it said nothing, at most
         self.unsteady = []  # tests that were left out
+        self.memory = 0     # bytes of addresses that each process of a test may have; 0: any number
 
     def copy(self, files):
         """Bring the copy up to date; what has not changed keeps its time."""
@@ -136,12 +142,14 @@ class Tree:
             command = command + ['--gtest_filter=' + filters]
         if self.separate:
             command = ['unshare', '-m', '-p', '-i', '-f', '--kill-child', '--mount-proc', 'sh', '-c',
-                       'mount -t tmpfs tmpfs /dev/shm && exec "$@"', 'sh'] + command
+                       'mount -t tmpfs %s tmpfs /dev/shm && exec "$@"' %
+                       ('-o size=%d' % self.memory if self.memory else ''), 'sh'] + command
         env = dict(self.env, **suite.setting)
         with open(os.path.join(self.dir, 'test.log'), 'w+', errors='replace',
                   encoding='utf-8') as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                       env=env, cwd=self.dir, start_new_session=True)
+                                       env=env, cwd=self.dir, start_new_session=True,
+                                       preexec_fn=self.limit_memory if suite.limited else None)
             try:
                 status = self.wait(process, log, limit)
             finally:
@@ -163,6 +171,11 @@ class Tree:
         if status != 0:
             return '%s (%s)' % (last, 'signal %d' % -status if status < 0 else 'status %d' % status)
         return None
+
+    def limit_memory(self):
+        """What a test has mapped ends here: a mutation may make it take all that the machine has."""
+        if self.memory:
+            resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
 
     def wait(self, process, log, limit):
         """Wait for a suite. @return Its exit code, or None: nothing was said for so many seconds."""
@@ -203,7 +216,7 @@ class Tree:
                 if by:
                     return by
                 passed += self.passed
-            if not self.chosen:
+            if not self.chosen and not suite.first_only:
                 self.must_have_run(suite, passed)
             ran += passed
         if not any(suite.concerns(mutation.path) for suite in self.suites):
@@ -231,7 +244,7 @@ class Tree:
                 return None
             passed = self.passed
             if self.is_steady(suite, part, by):
-                return Verdict('caught', '%s: %s' % (suite.name, by))
+                return Verdict('caught', '%s: %s' % (suite.name, by), suite.name)
             self.passed = passed
             unsteady.append(by.split(' ')[0])
             if suite.script or len(unsteady) > UNSTEADY_MAX:
@@ -254,13 +267,30 @@ class Tree:
             return not self.test(suite, suite.limit, None, False) and \
                 bool(self.test(suite, suite.limit))
         name = by.split(' ')[0]
-        if name == suite.name:
+        if (name == suite.name) or by.endswith(LEAKS):
             return not self.test(suite, suite.limit, part, False)
         return not self.test(suite, suite.limit, name, False) and \
             bool(self.test(suite, suite.limit, name) or self.test(suite, suite.limit, part))
 
     def parts(self, suite, path):
         """The filters with which a suite is run, those tests first that concern a file."""
+        patterns = self.tests_of(path) or self.tests_by_name(suite, path)
+        if not suite.first:
+            return [None]
+        left_out = [pattern for pattern, sources in suite.others.items()
+                    if not any(fnmatch.fnmatch(path, source) for source in sources)]
+        if not patterns:
+            return ['-' + ':'.join(left_out)]
+        others = '-' + ':'.join(patterns + left_out)
+        return [':'.join(patterns)] + ([] if suite.first_only else [others])
+
+    def tests_of(self, path):
+        """Filters of the tests that are known to concern a file."""
+        return []
+
+    @staticmethod
+    def tests_by_name(suite, path):
+        """Filters of the tests whose names begin like a file's."""
         words = re.sub(r'\.[ch]$', '', os.path.basename(path)).split('_')
         room = os.path.basename(os.path.dirname(path))
         patterns = []
@@ -270,13 +300,7 @@ class Tree:
             if any(name.startswith(pattern) for name in suite.first):
                 patterns.append('*' + pattern + '*')
                 break
-        if not suite.first:
-            return [None]
-        left_out = [pattern for source, pattern in suite.others.items()
-                    if not fnmatch.fnmatch(path, source)]
-        if not patterns:
-            return ['-' + ':'.join(left_out)]
-        return [patterns[0], '-' + ':'.join(patterns + left_out)]
+        return patterns
 
     def measure(self):
         """See the suites pass, and how long they say nothing."""

@@ -11,26 +11,38 @@ import judge
 MESSAGES = tuple(f'src/ucp/{room}/*' for room in ('proto', 'link', 'in', 'order', 'match', 'tag'))
 
 # Scripts of test/check that look at what no gtest program does, or run one with other settings, and
-# the sources that they are for
+# the sources that they are for; those that take seconds before those that take minutes
 SCRIPTS = {
-    'peer_memory': ('src/ucp/run/peer_memory.c', 'src/uct/ib/*/footprint.c'),
-    'report': ('src/ucp/run/report*', 'src/ucp/core/counters.*', 'src/ucp/core/trace.*',
-               'src/ucs/output.*', 'src/ucp/api/*'),
-    'messages': ('src/ucs/log.*', 'src/ucs/settings.*', 'src/ucp/core/config*', 'src/uct/cma/*', 'src/uct/shm/*'),
-    'switch': ('src/ucp/preload/*', 'src/ucp/core/config*', 'src/ucp/core/context.*'),
     'inert': ('src/ucp/preload/*',),
-    'mixed_job': ('src/ucp/preload/*', 'src/ucp/core/conn*', 'src/ucp/link/control*', 'src/ucp/in/*'),
+    'switch': ('src/ucp/preload/*', 'src/ucp/core/config*', 'src/ucp/core/context.*'),
+    'messages': ('src/ucs/log.*', 'src/ucs/settings.*', 'src/ucp/core/config*', 'src/uct/cma/*', 'src/uct/shm/*'),
     'sender_mask': ('src/ucp/match/sender*', 'src/ucp/proto/rtr/*'),
-    'gtest_ucp_memory': MESSAGES + ('src/ucp/preload/*',),
     'gtest_ucp_put': ('src/ucp/link/*', 'src/ucp/proto/*', 'src/uct/cma/*', 'src/uct/shm/*'),
     'gtest_ucp_rtr': MESSAGES + ('src/uct/shm/*',),
+    'mpi_types': ('src/ucp/dt/*', 'src/ucp/preload/mpi_api*', 'src/ucp/preload/context_api*'),
+    'gtest_ucp_ud_rtr': MESSAGES + ('src/uct/ib/ud/*',),
+    'gtest_ucp_rc_rtr': MESSAGES + ('src/uct/ib/rc/*',),
+    'gtest_ucp_memory': MESSAGES + ('src/ucp/preload/*',),
+    'gtest_ucp_rc_channel': ('src/ucp/*channel*', 'src/uct/ib/rc/*'),
+    'report': ('src/ucp/run/report*', 'src/ucp/core/counters.*', 'src/ucp/core/trace.*',
+               'src/ucs/output.*', 'src/ucp/api/*'),
+    'peer_memory': ('src/ucp/run/peer_memory.c', 'src/uct/ib/*/footprint.c'),
+    'mixed_job': ('src/ucp/preload/*', 'src/ucp/core/conn*', 'src/ucp/link/control*', 'src/ucp/in/*'),
     'gtest_ucp_rc': MESSAGES + ('src/uct/ib/*',),
     'gtest_ucp_ud': MESSAGES + ('src/uct/ib/*',),
-    'gtest_ucp_rc_rtr': MESSAGES + ('src/uct/ib/rc/*',),
-    'gtest_ucp_ud_rtr': MESSAGES + ('src/uct/ib/ud/*',),
-    'mpi_types': ('src/ucp/dt/*', 'src/ucp/preload/mpi_api*', 'src/ucp/preload/context_api*'),
-    'gtest_ucp_rc_channel': ('src/ucp/*channel*', 'src/uct/ib/rc/*'),
     'windows': ('src/win/*', 'src/ucp/rma/window*', 'src/uct/shm/gate*'),
+}
+
+# Unit tests that take seconds, and the sources that they concern; for others they are left out
+SLOW = {
+    'test_ud_explore*': ('src/uct/ib/*',),
+    '*test_ud_random*': ('src/uct/ib/*',),
+    'test_reg_cache*': ('src/uct/ib/*',),
+    'test_mail_parts*': ('src/ucp/rma/*', 'src/uct/shm/*', 'src/ucs/*'),
+    'test_attend*': ('src/ucp/rma/*', 'src/uct/shm/*', 'src/ucs/*'),
+    'test_layout_grid*': ('src/ucp/dt/*',),
+    'test_check_*': (),
+    'test_perf_*': (),
 }
 
 # The libraries for windows, which are compiled for an MPI each
@@ -74,6 +86,7 @@ class Library(judge.Tree):
         self.programs = []
         self.objects = {}    # path: the objects of its users without a mutation
         self.now = {}        # unit: the object that is to be linked in place of the original
+        self.known = {}      # path: filters of its tests, by map.tsv
         self.compilers = {}  # MPI, or none: how its library is compiled
 
     def files(self):
@@ -94,7 +107,8 @@ class Library(judge.Tree):
             self.configure()
         scripts = self.scripts()
         ucp = {'ucp', 'ucp_rtr', 'ucp_rc', 'ucp_ud'} & set(self.names) or scripts
-        self.programs = ['gtest_unit'] + (['libucxri.so'] if ucp else [])
+        self.programs = ['gtest_unit'] + (['gtest_leaks'] if 'leaks' in self.names else [])
+        self.programs += (['libucxri.so'] if ucp else [])
         self.programs += ['ucxri_info'] if scripts else []
         self.make('-C', 'src')
         for name in [self.windows(mpi) + '.so' for mpi in MPIS if scripts]:
@@ -105,6 +119,7 @@ class Library(judge.Tree):
                   *(['gtest/gtest_ucp'] if ucp else []),
                   *(['bin/libsofthca.so'] if needs_hca else []))
         self.find_commands()
+        self.let_sanitizers_map()
         if scripts:
             self.make('-C', 'test', 'check-build-gtest')
             self.make_trees()
@@ -120,6 +135,12 @@ class Library(judge.Tree):
         if not os.path.exists(os.path.join(self.build, 'config.status')):
             judge.must([os.path.join(self.source, 'configure'), 'CXXFLAGS=-O0 -g1', 'CFLAGS=-O2'],
                  'configure', cwd=self.build, env=self.env)
+
+    def let_sanitizers_map(self):
+        """A sanitizer maps more addresses than any limit allows."""
+        with open(os.path.join(self.build, 'test/check/env.sh'), encoding='utf-8') as file:
+            if not re.search(r"SAN_NAME='?no\b", file.read()):
+                self.memory = 0
 
     @staticmethod
     def windows(mpi):
@@ -235,8 +256,9 @@ class Library(judge.Tree):
     def link_one(self, name, mutated, changed):
         objects = [changed.get(unit, self.original(unit)) for unit in self.units('')]
         target = self.output(name, mutated)
-        if name == 'gtest_unit':
+        if name.startswith('gtest_'):
             command = ['g++', '-fuse-ld=gold', '-o', target, os.path.join(self.dir, 'tests.o')]
+            command += ['-fsanitize=leak'] if name == 'gtest_leaks' else []
             command += objects
             if 'mpich' in self.compilers:
                 command.append(self.archive('mpich', mutated, changed))
@@ -329,6 +351,11 @@ class Library(judge.Tree):
         def unit(mutated):
             return [self.output('gtest_unit', mutated), '--gtest_fail_fast']
 
+        def leaks(mutated):
+            # Those that take the place of malloc() themselves
+            return [self.output('gtest_leaks', mutated), '--gtest_fail_fast',
+                    '--gtest_filter=-test_reg_cache*']
+
         ucp = [os.path.join(self.build, 'test/gtest/gtest_ucp'), '--gtest_fail_fast']
         hca = os.path.join(self.build, 'test/bin/libsofthca.so')
         listed = judge.must([self.output('gtest_unit', False), '--gtest_list_tests'], 'the unit tests',
@@ -345,8 +372,10 @@ class Library(judge.Tree):
         on = {'UCX_RNDV_SCHEME': 'recv_init'}
         rdma = dict(on, UCXRI_CMA='n', UCXRI_RING_PEERS='0', UCXRI_IB_DEVICES='softhca0')
         every = {
-            'unit': judge.Suite('gtest_unit', unit, paths=self.of_unit_tests(), first=tests, others={
-                'src/uct/ib/*': 'test_ud_explore*:*test_ud_random*:test_reg_cache*'}),
+            'unit': judge.Suite('gtest_unit', unit, paths=self.of_unit_tests(), first=tests, others=SLOW),
+            'leaks': judge.Suite('gtest_leaks', leaks, paths=self.of_unit_tests(), first=tests,
+                                 others=dict(SLOW, **{'test_reg_cache*': ()}), first_only=True,
+                                 limited=False),
             'rc': judge.Suite('gtest_rc', lambda mutated: ['/usr/bin/env', 'LD_PRELOAD=' + hca] +
                         unit(mutated) + ['--gtest_filter=test_rc_p*:test_rc_n*:*test_ud_*'],
                         paths=('src/uct/ib/*',)),
@@ -371,6 +400,17 @@ class Library(judge.Tree):
         for name, paths in scripts.items():
             self.suites.append(judge.Suite(name, lambda mutated, name=name: self.script(name, mutated),
                                      paths=paths, script=True))
+
+    def tests_of(self, path):
+        if path not in self.known:
+            output = judge.run(['python3', 'test/check/tests_map.py', '.',
+                                re.sub(r'^src/|\.[ch]$', '', path)], cwd=self.root)[1]
+            names = set()
+            for name in re.findall(r'test/gtest/unit/\S+\.cc', output):
+                with open(os.path.join(self.root, name), encoding='utf-8') as file:
+                    names |= set(re.findall(r'^TEST(?:_[FP])?\((\w+),', file.read(), re.M))
+            self.known[path] = ['*%s*.*' % name for name in sorted(names)]
+        return self.known[path]
 
     def script(self, name, mutated):
         folder = os.path.join(self.root, 'test')

@@ -6,6 +6,8 @@
  */
 #include "clamp.h"
 
+#include <stdlib.h>
+
 /* Both ends are tested. */
 int clamp(int value, int low, int high)
 {
