@@ -13,6 +13,7 @@ extern "C" {
 #include <fcntl.h>
 #include <functional>
 #include <gtest/gtest.h>
+#include <random>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,8 +29,10 @@ protected:
                                  "PMIX_NAMESPACE", "PMI_RANK", "PMIX_RANK"}) {
             unsetenv(name); /* of a launcher that has started this program */
         }
+        /* Numbers of processes may be the same in other namespaces of this host */
         setenv("FLUX_JOB_ID",
-               ("warn-" + std::to_string(getpid()) + "-" + std::to_string(++m_tests))
+               ("warn-" + std::to_string(std::random_device()()) + "-" +
+                std::to_string(++m_tests))
                        .c_str(),
                1);
     }
