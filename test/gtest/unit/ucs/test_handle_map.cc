@@ -33,6 +33,16 @@ protected:
     ri_map_t m_map;
 };
 
+/* Slots that no key is hashed to would cost memory. */
+TEST_F(test_handle_map, keys_may_be_in_all_slots)
+{
+    for (uint64_t i = 1; i < 200; ++i) {
+        ASSERT_EQ(UCS_OK, ri_map_put(&m_map, i << 8, value(i)));
+        const ri_map_table_t *table = m_map.table;
+        ASSERT_EQ((size_t)1 << (64 - table->shift), table->mask + 1);
+    }
+}
+
 TEST_F(test_handle_map, empty)
 {
     EXPECT_EQ(nullptr, ri_map_get(&m_map, 5));

@@ -230,6 +230,57 @@ TEST_F(test_element, of_a_type)
     EXPECT_EQ(RI_ELEMENT_OTHER, ri_element_of(MPI_DATATYPE_NULL).kind);
 }
 
+/* All names that types have in C and Fortran, by what MPICH's handle says of the size */
+TEST_F(test_element, of_all_types)
+{
+    const ri_element_kind_t integers[] = {RI_ELEMENT_I8, RI_ELEMENT_I16, RI_ELEMENT_I32,
+                                          RI_ELEMENT_I64};
+    const ri_element_kind_t naturals[] = {RI_ELEMENT_U8, RI_ELEMENT_U16, RI_ELEMENT_U32,
+                                          RI_ELEMENT_U64};
+    const std::vector<MPI_Datatype> i  = {
+             MPI_CHAR,     MPI_LONG_LONG_INT, MPI_INT8_T,  MPI_INT16_T, MPI_INT32_T,
+             MPI_INT64_T,  MPI_OFFSET,        MPI_COUNT,   MPI_INTEGER, MPI_INTEGER1,
+             MPI_INTEGER2, MPI_INTEGER4,      MPI_INTEGER8};
+    const std::vector<MPI_Datatype> u       = {MPI_UNSIGNED_LONG, MPI_UNSIGNED_SHORT,
+                                               MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T,
+                                               MPI_UINT32_T};
+    const std::vector<MPI_Datatype> f32     = {MPI_REAL, MPI_REAL4};
+    const std::vector<MPI_Datatype> f64     = {MPI_DOUBLE_PRECISION, MPI_REAL8};
+    const std::vector<MPI_Datatype> complex = {MPI_C_FLOAT_COMPLEX, MPI_COMPLEX,
+                                               MPI_DOUBLE_COMPLEX};
+    const std::vector<MPI_Datatype> pairs = {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT,
+                                             MPI_SHORT_INT};
+    const std::vector<MPI_Datatype> texts = {MPI_WCHAR, MPI_CHARACTER};
+    auto check = [](MPI_Datatype handle, ri_element_kind_t kind) {
+        if (handle != MPI_DATATYPE_NULL) { /* an MPI without Fortran */
+            EXPECT_EQ(kind, ri_element_of(handle).kind) << std::hex << handle;
+        }
+    };
+
+    for (MPI_Datatype handle : i) {
+        check(handle, integers[__builtin_ctzl(size_of(handle))]);
+    }
+    for (MPI_Datatype handle : u) {
+        check(handle, naturals[__builtin_ctzl(size_of(handle))]);
+    }
+    for (MPI_Datatype handle : f32) {
+        check(handle, RI_ELEMENT_F32);
+    }
+    for (MPI_Datatype handle : f64) {
+        check(handle, RI_ELEMENT_F64);
+    }
+    for (MPI_Datatype handle : complex) {
+        check(handle, RI_ELEMENT_COMPLEX);
+    }
+    for (MPI_Datatype handle : pairs) {
+        check(handle, RI_ELEMENT_PAIR);
+    }
+    for (MPI_Datatype handle : texts) {
+        check(handle, RI_ELEMENT_TEXT);
+    }
+    check(MPI_LOGICAL, RI_ELEMENT_LOGICAL);
+}
+
 /* The table of the standard */
 TEST_F(test_element, which_operations_a_type_has)
 {

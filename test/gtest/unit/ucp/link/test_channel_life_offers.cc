@@ -78,10 +78,12 @@ protected:
 TEST_F(test_channel_life_offers, read_from_the_posting_on)
 {
     for (uint64_t mask : {ALL, 0ul}) {
+        m_b->worker()->rings.clock += 1000; /* by other peers' messages */
         send(1, LONG, 7);
         unsigned before = reads();
         recv_ptr r      = post(7, mask);
         EXPECT_EQ(before + 1, reads());
+        EXPECT_EQ(m_b->worker()->rings.clock, in()->last_use) << "it is no idle one";
         EXPECT_FALSE(r->done);
         finish();
         check(r, 1);

@@ -83,6 +83,22 @@ TEST_F(test_way_idle, closed_and_made_again)
     check_idle();
 }
 
+/* What a message has no use for is zero. */
+TEST_F(test_way_idle, asks_whether_it_may_leave)
+{
+    exchange(1);
+    wait(*m_a);
+
+    packet asks       = m_ab->take(RI_WIRE_PLANE_REQ);
+    ri_wire_msg_t msg = asks.parse();
+
+    EXPECT_EQ((uint32_t)RI_WIRE_PLANE_LEAVE, msg.value);
+    EXPECT_EQ(0u, msg.asked);
+    m_b->deliver(asks.header, asks.data);
+    pump();
+    EXPECT_TRUE(has_none());
+}
+
 TEST_F(test_way_idle, stays_while_it_is_used)
 {
     ri_way_check_idle(m_a->worker()); /* it was */

@@ -158,6 +158,18 @@ TEST_F(test_mail_queue, target_dies_behind_one_put)
     expect_death();
 }
 
+/* It has begun with an operation that is to be withdrawn, and never ends it. */
+TEST_F(test_mail_queue, target_dies_at_one)
+{
+    ri_mailbox_entry_t *entry = ri_mailbox_tx_entry(&m_reach->mail, m_reach->mail.next);
+
+    entry->state = RI_MAILBOX_SERVING;
+    m_target->end(SIGKILL);
+    ri_mail_queue_withdraw(m_reach, m_reach->mail.next);
+    EXPECT_EQ(RI_MAILBOX_SERVING, entry->state);
+    entry->state = RI_MAILBOX_FREE;
+}
+
 /* It may wait for this process itself. */
 TEST_F(test_mail_queue, target_does_not_come)
 {

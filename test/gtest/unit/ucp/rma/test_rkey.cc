@@ -195,6 +195,8 @@ TEST_F(test_rkey, lies)
     lie              = m_told->own;
     lie.plane_length = 3;
     EXPECT_EQ(nullptr, add(1, lie));
+    lie.plane_length = sizeof(lie.process) - 1; /* what is behind it is no address */
+    EXPECT_EQ(nullptr, add(1, lie));
     lie      = m_told->own;
     lie.size = 0;
     EXPECT_EQ(nullptr, add(1, lie));

@@ -44,6 +44,27 @@ TEST(test_host, id_of_another_user)
     EXPECT_EQ(0, status);
 }
 
+__attribute__((noinline)) void fill_stack(char with)
+{
+    volatile char stack[16384];
+
+    for (volatile char &c : stack) {
+        c = with;
+    }
+}
+
+/* What was on the stack before does not matter. */
+TEST(test_host, start_after_other_calls)
+{
+    uint64_t start = ri_host_process_start(getpid());
+
+    EXPECT_NE(0u, start);
+    for (char old : {')', '1', ' '}) {
+        fill_stack(old);
+        EXPECT_EQ(start, ri_host_process_start(getpid())) << old;
+    }
+}
+
 /* What @a tell says, 8 bytes, in a child that has changed what it shares with others. */
 uint64_t told_by_child(const std::function<bool()> &change,
                        const std::function<uint64_t()> &tell)

@@ -312,6 +312,25 @@ TEST_F(test_rtr_net, counts_messages_of_all_kinds)
     EXPECT_EQ(2u, m_a_rdma->writes);
 }
 
+/* A short message in place of a long one speaks against RTRs as much as a long one for them. */
+TEST_F(test_rtr_net, short_messages_instead)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < 8; ++i) { /* more than can be kept */
+        credit(stream(), TAG);
+    }
+    while (ri_sender_map_is_worth(&m_b->worker()->senders, TAG, ALL) && (count < 20)) {
+        recv_ptr r = post_seen();
+        send_ptr s = send(8);
+
+        pump();
+        check(r, s);
+        ++count;
+    }
+    EXPECT_EQ(5u, count);
+}
+
 /* The notification tells the length, if the message is in one piece. */
 TEST_F(test_rtr_net, shorter_and_longer)
 {
