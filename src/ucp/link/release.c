@@ -83,16 +83,11 @@ void ri_release_flush_due(ri_worker_t *worker)
 {
     size_t count = ucs_list_length(&worker->pool.releasing);
     ri_peer_t *peer;
-    double until;
 
-    if (count == 0) {
-        return;
-    }
     /* One round, from the head: a flush may end any peer */
-    until = ri_clock_now() - ri_release_time;
     for (; (count > 0) && !ucs_list_is_empty(&worker->pool.releasing); --count) {
         peer = ucs_list_head(&worker->pool.releasing, ri_peer_t, release.link);
-        if (peer->release.since <= until) {
+        if (ri_clock_now() - peer->release.since >= ri_release_time) {
             release_flush(worker, peer);
         } else {
             ucs_list_del(&peer->release.link);

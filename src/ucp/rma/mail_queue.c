@@ -62,9 +62,8 @@ static ri_noinline void queue_wait_for_end(ri_reach_t *reach, uint32_t number)
     while (queue_is_under_way(&reach->mail, number)) {
         ri_serve();
         if (++looks % QUEUE_LOOKS_YIELD == 0) {
-            if (ri_mailbox_tx_withdraw(&reach->mail, number)) {
-                return; /* it was not at this one */
-            }
+            /* It may not be at this one, which is not under way any more then */
+            ri_mailbox_tx_withdraw(&reach->mail, number);
             sched_yield();
         }
         if ((looks % QUEUE_LOOKS_BEGUN == 0) && !queue_target_lives(reach)) {

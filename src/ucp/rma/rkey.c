@@ -45,11 +45,11 @@ static int rkey_is_own(const ri_wire_rkey_t *wire, const ri_host_process_t *self
     return is_own;
 }
 
-/* Get the reach of the process of a key, which must be the one that its plane leads to. */
+/* Get the reach of the process of a key, which must be the one that its plane leads to. The plane
+ * refuses an address that is shorter than its own. */
 static void rkey_reach(ri_rkey_t *rkey, const ri_wire_rkey_t *wire)
 {
-    if ((wire->plane_length >= sizeof(wire->process)) &&
-        !memcmp(wire->plane, &wire->process, sizeof(wire->process))) {
+    if (!memcmp(wire->plane, &wire->process, sizeof(wire->process))) {
         rkey->reach = ri_reach_get(wire->plane, wire->plane_length);
     }
 }

@@ -21,6 +21,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define MAPS_FILE "/proc/self/maps"
@@ -90,7 +91,7 @@ static int maps_parse(const char *text, maps_line_t *line)
     }
     memset(&line->place, 0, sizeof(line->place));
     if (maps_is_of_interest(permissions, name)) {
-        line->place.device = ((uint64_t)major << 32) | minor;
+        line->place.device = makedev(major, minor);
         line->place.inode  = inode;
         line->place.offset = offset;
         maps_set_space(&line->place, name);
@@ -147,7 +148,7 @@ static int maps_ask(int fd, uintptr_t from, maps_line_t *line)
     line->start = query.start;
     line->end   = query.end;
     if (maps_is_of_interest("rw-s", name)) {
-        line->place.device = ((uint64_t)query.major << 32) | query.minor;
+        line->place.device = makedev(query.major, query.minor);
         line->place.inode  = query.inode;
         line->place.offset = query.offset;
         maps_set_space(&line->place, name);

@@ -410,9 +410,6 @@ static void queue_go_on(ri_rc_plane_t *plane)
     ucs_list_link_t now;
     ri_rc_ep_t *ep;
 
-    if (ucs_list_is_empty(&plane->waiting)) {
-        return;
-    }
     ucs_list_head_init(&now);
     ucs_list_splice_tail(&now, &plane->waiting);
     ucs_list_head_init(&plane->waiting);
