@@ -127,6 +127,8 @@ struct ri_peer {
         uint8_t is_slow; /* as the peer is told */
         uint8_t told;    /* the peer reads slowly, as it has said */
         uint8_t turn;    /* messages that went through the ring for that, modulo 256 */
+        /* the number that the peer's next message had when the latest one went there for that */
+        uint32_t seen;
     } reads;
 
     /* Whether messages go both ways at the same time (core/exchange.h). */

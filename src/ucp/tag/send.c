@@ -131,6 +131,25 @@ static int send_exchanges(const ri_send_req_t *req, unsigned host_plane)
            ri_exchange_is_on(conn, req->data.length, send_peer_sends(conn, 1));
 }
 
+/* The number of the next message that the peer sends; 0 if it has sent none. */
+static uint32_t send_next_of_peer(ri_peer_t *peer)
+{
+    return ucs_list_is_empty(&peer->streams) ?
+                   0 :
+                   ucs_list_head(&peer->streams, ri_stream_t, peer_list)->next_sn;
+}
+
+/* Whether this process runs ahead of the peer, which may have earlier messages to take: an earlier
+ * send has not ended, or the peer has sent nothing since the ring took a message for its slow reads.
+ * Then the time counts that the peer needs for each, and its reads take less than two copies do. */
+static int send_is_ahead(const ri_send_req_t *req)
+{
+    ri_peer_t *peer = req->conn->peer;
+
+    return (req->conn->sends.next != &req->list) ||
+           (send_next_of_peer(peer) == peer->reads.seen);
+}
+
 /* Up to where a ring takes a contiguous message that is not for a quick one. Where the receiver
  * reads slowly it takes longer ones, but now and then one is announced, to see whether that is
  * still so. */
@@ -141,7 +160,8 @@ static size_t send_ring_max(const ri_send_req_t *req)
 
     if ((req->data.length <= conn->ring_limits.contig) ||
         (req->data.length > conn->ring_limits.slow) || (peer == NULL) ||
-        !peer->reads.told || (++peer->reads.turn % RI_PEER_SLOW_PROBE == 0)) {
+        !peer->reads.told || send_is_ahead(req) ||
+        (++peer->reads.turn % RI_PEER_SLOW_PROBE == 0)) {
         return conn->ring_limits.contig;
     }
     return conn->ring_limits.slow;
@@ -303,16 +323,20 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .am_inline     = ri_config.am_inline};
 }
 
-/* A contiguous message that only a quick ring takes relies on what its receiver has said. */
+/* A contiguous message that only a quick ring takes relies on what its receiver has said, and so does
+ * one that the ring takes for the receiver's slow reads. */
 static void send_use_hint(const ri_send_req_t *req, const ri_select_param_t *select)
 {
     const ri_conn_t *conn = req->conn;
     ri_peer_t *peer       = conn->peer;
 
     if (select->ring_takes && select->contig && req->proto->by_ring &&
-        (select->length > conn->ring_limits.contig) &&
-        (!peer->reads.told || (select->length > conn->ring_limits.slow))) {
-        --peer->hint.fresh;
+        (select->length > conn->ring_limits.contig)) {
+        if (peer->reads.told && (select->length <= conn->ring_limits.slow)) {
+            peer->reads.seen = send_next_of_peer(peer);
+        } else {
+            --peer->hint.fresh;
+        }
     }
 }
 

@@ -206,10 +206,12 @@ TEST_F(test_ring_life_long, a_receiver_that_reads_slowly)
     EXPECT_EQ(0u, taken(a, b, TAKEN, true));
     ri_peer_note_hint(peer, RI_RING_HINT_SLOW);
     for (unsigned i = 1; i <= 2 * RI_PEER_SLOW_PROBE; ++i) {
+        exchange(b, a, 1);
         ri_peer_note_hint(
                 peer, RI_RING_HINT_SLOW); /* what b says meanwhile is that it is not */
         ASSERT_EQ(i % RI_PEER_SLOW_PROBE != 0, taken(a, b, TAKEN, true)) << i;
     }
+    exchange(b, a, 1);
     ri_peer_note_hint(peer, RI_RING_HINT_SLOW);
     EXPECT_EQ(1u, taken(a, b, TAKEN / 2, true));
     EXPECT_EQ(2u * RI_PEER_SLOW_PROBE, peer->reads.turn) << "others take them, too";
@@ -217,6 +219,37 @@ TEST_F(test_ring_life_long, a_receiver_that_reads_slowly)
     EXPECT_EQ(0u, taken(a, b, TAKEN + 1, true));
     ri_peer_note_hint(peer, 0);
     EXPECT_EQ(0u, taken(a, b, TAKEN, true));
+}
+
+/* Behind a message that the receiver may not have taken yet there is none: b has sent nothing since, or
+ * a send of a's has not ended. */
+TEST_F(test_ring_life_long, a_sender_that_is_ahead_of_slow_reads)
+{
+    ri_config.ring_eager = TAKEN / 2;
+    ri_config.ring_slow  = LARGE;
+
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+    exchange(b, a, 1);
+    for (uint64_t ahead = 0; ahead < 2; ++ahead) {
+        ri_peer_note_hint(conn(a, b)->peer, RI_RING_HINT_SLOW);
+        EXPECT_EQ(ahead == 0, taken(a, b, TAKEN, true));
+    }
+    for (size_t before : {LARGE, EAGER}) { /* a long one ends when it is received */
+        exchange(b, a, 1);
+        ri_peer_note_hint(conn(a, b)->peer, RI_RING_HINT_SLOW);
+
+        send_ptr first = a->send(conn(a, b), pattern(before, before), 2);
+        calm_down();
+        EXPECT_EQ(before == EAGER, taken(a, b, TAKEN, true));
+
+        recv_ptr r = b->recv(2, ~0ul, before);
+
+        calm_down();
+        EXPECT_TRUE(first->done && r->done);
+    }
 }
 
 /* It uses up nothing that the peer has said of something else. */
@@ -229,6 +262,7 @@ TEST_F(test_ring_life_long, slow_reads_use_no_hint)
 
     conn(b, a);
     exchange(a, b, 10);
+    exchange(b, a, 1);
     ri_peer_note_hint(conn(a, b)->peer, RI_RING_HINT_SLOW);
     conn(a, b)->peer->hint.fresh = 0;
     EXPECT_EQ(1u, taken(a, b, TAKEN, true));
