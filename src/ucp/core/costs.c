@@ -37,7 +37,7 @@
 #define COSTS_QUICK 1.2
 
 /* A core is far from which a line takes so many times what one of memory does. Each line is then
- * written to memory and fetched from there, of which the fetches go at once, and the writes do not. */
+ * written to memory and fetched from there. Fetches go several at a time, and the writes do not. */
 #define COSTS_FAR 2.0
 
 /* ... or so many ns, as one of memory takes several times as long as it could where others use the
@@ -249,9 +249,9 @@ size_t ri_costs_coop_thresh(const ri_costs_t *costs)
                        RI_COSTS_COOP_MIN, RI_COSTS_COOP_MAX);
 }
 
-/* Several lines of another core come at a time, as those of memory do. What goes by way of memory has
- * to be written there first, line by line. So that pays only where a line of the other core takes much
- * longer than one of memory. */
+/* Several lines of another core come at a time, as those of memory do. What goes by way of memory
+ * has to be written there first, line by line. So that pays only where a line of the other core
+ * takes much longer than one of memory. */
 uint64_t ri_costs_far_ticks(const ri_costs_t *costs)
 {
     if (costs->line_ticks <= costs->clock_ticks) {

@@ -140,8 +140,8 @@ static uint32_t send_next_of_peer(ri_peer_t *peer)
 }
 
 /* Whether this process runs ahead of the peer, which may have earlier messages to take: an earlier
- * send has not ended, or the peer has sent nothing since the ring took a message for its slow reads.
- * Then the time counts that the peer needs for each, and its reads take less than two copies do. */
+ * send has not ended, or the peer has sent nothing since the ring took one for its slow reads. Then
+ * the time counts that the peer needs for each, and its reads take less than two copies do. */
 static int send_is_ahead(const ri_send_req_t *req)
 {
     ri_peer_t *peer = req->conn->peer;
@@ -323,8 +323,8 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .am_inline     = ri_config.am_inline};
 }
 
-/* A contiguous message that only a quick ring takes relies on what its receiver has said, and so does
- * one that the ring takes for the receiver's slow reads. */
+/* A contiguous message that only a quick ring takes relies on what its receiver has said, and so
+ * does one that the ring takes for the receiver's slow reads. */
 static void send_use_hint(const ri_send_req_t *req, const ri_select_param_t *select)
 {
     const ri_conn_t *conn = req->conn;
