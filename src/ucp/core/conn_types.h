@@ -106,7 +106,7 @@ struct ri_conn {
     } ring_asks;
 
     ri_channel_out_t *channel; /* through a network; NULL: none */
-    /* shorter contiguous messages may try the channel; kept by link/channel_life.c */
+    /* shorter contiguous messages may try the channel; kept by link/channel_out.c */
     size_t channel_end;
 
     size_t fast_max; /* shorter contiguous messages may take the fast path; kept by

@@ -376,9 +376,9 @@ const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
         [RI_WIRE_RING_STOP]   = {.to_conn = handle_ring_stop},
         [RI_WIRE_RING_CLOSE]  = {.from_ring = handle_ring_close},
 
-        [RI_WIRE_CHANNEL_OFFER]  = {.to_conn = ri_channel_life_handle_offer},
+        [RI_WIRE_CHANNEL_OFFER]  = {.to_conn = ri_channel_out_handle_offer},
         [RI_WIRE_CHANNEL_ACCEPT] = {.to_stream = ri_channel_life_handle_accept},
-        [RI_WIRE_CHANNEL_STOP]   = {.to_conn = ri_channel_life_handle_stop},
+        [RI_WIRE_CHANNEL_STOP]   = {.to_conn = ri_channel_out_handle_stop},
         [RI_WIRE_CHANNEL_CLOSE]  = {.to_stream = ri_channel_life_handle_close},
         [RI_WIRE_CHANNEL_AGAIN]  = {.to_stream = ri_channel_in_handle_again},
 

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The eager channel through a network, between the most active pairs: who has one
- * (uct/ib/rc/channel.h), and what travels through it. (protocol.md section 6)
+ * The eager channel through a network, between the most active pairs (uct/ib/rc/channel.h): who
+ * has one, what travels through it, and its receiver's end. channel_out.h has its sender's end.
+ * (protocol.md section 6)
  *
  * As for rings, the receiver decides: after IB_EAGER_AFTER messages of a stream by active message
  * it makes a buffer, and offers it by its way to the peer; at most IB_EAGER_PEERS at a time. When
@@ -29,19 +30,7 @@
 
 #include <assert.h>
 
-#include "channel_send.h"
-#include "../core/worker.h"
-
-/** @return Whether the sender's end of a channel may change from one state to another, see
- * ri_channel_state_t. */
-int ri_channel_may_become(ri_channel_state_t from, ri_channel_state_t to);
-
-/** Change the state of the sender's end of a channel, as ri_channel_state_t allows it. */
-static inline void ri_channel_set_state(ri_channel_out_t *out, ri_channel_state_t state)
-{
-    assert(ri_channel_may_become((ri_channel_state_t)out->state, state));
-    out->state = state;
-}
+#include "channel_out.h"
 
 /** A flag of the receiver's end was set, or its memory is gone: assert that it is as
  * ri_channel_in_t says. */
@@ -56,33 +45,14 @@ static inline void ri_channel_check_in(const ri_channel_in_t *in)
  * Sets after how many messages it is called again (stream->am_left), if ever. */
 void ri_channel_life_consider(ri_stream_t *stream);
 
-/** Handler of CHANNEL_OFFER: make the sender's end of the channel and accept, or refuse. @a conn
- * may be NULL: it is gone, and that refuses. */
-void ri_channel_life_handle_offer(ri_worker_t *worker, ri_conn_t *conn,
-                                  const ri_wire_msg_t *msg);
-
 /** Handler of CHANNEL_ACCEPT: the sender writes the channel that it was offered, and tells where
  * it takes credits. */
 void ri_channel_life_handle_accept(ri_stream_t *stream, const ri_wire_msg_t *msg);
-
-/** Handler of CHANNEL_STOP: the receiver wants the channel back, which is closed as soon as
- * nothing is under way in it; or no credit comes any more of one that is closed, and its memory
- * is freed. @a conn may be NULL: it is gone. */
-void ri_channel_life_handle_stop(ri_worker_t *worker, ri_conn_t *conn,
-                                 const ri_wire_msg_t *msg);
 
 /** Handler of CHANNEL_CLOSE: the sender writes the channel no more, has refused it, or does not
  * know it (any more). In the last case, or if the end that it tells cannot be, the way to the
  * peer ends. The channel is freed later, unless it is dead and all has come. */
 void ri_channel_life_handle_close(ri_stream_t *stream, const ri_wire_msg_t *msg);
-
-/** Sender: the conn ends, or has failed: free its channel, if it has one. Nothing of it is sent
- * again. If a write is under way by it, the way to the peer is given up first. */
-void ri_channel_life_abandon(ri_conn_t *conn);
-
-/** Sender: close and free a channel that was asked back, if nothing is under way in it and no
- * write has failed; else do nothing. */
-void ri_channel_life_go_on(ri_channel_out_t *out);
 
 /** @return Whether nothing comes again, any more, of a channel whose way has ended. */
 static inline int ri_channel_life_has_all(const ri_channel_in_t *in)
@@ -90,18 +60,18 @@ static inline int ri_channel_life_has_all(const ri_channel_in_t *in)
     return in->all_told && (in->again >= in->all);
 }
 
-/** Receiver: something has come again, or its sender has said that this was all: free what is
- * left of the channel, if nothing is to come and its memory is gone. @a in may be freed. */
+/** Something has come again, or its sender has said that this was all: free what is left of the
+ * channel, if nothing is to come and its memory is gone. @a in may be freed. */
 void ri_channel_life_note_all(ri_channel_in_t *in);
 
-/** Receiver: let go of the memory of a channel that is dead, or closed with no credit under way;
- * what is not read is lost. @a in is freed as well, unless something is still to come again. It
- * has memory, and none of its records is being delivered. The sender of one that is closed is
- * told that no credit comes any more. */
+/** Let go of the memory of a channel that is dead, or closed with no credit under way; what is not
+ * read is lost. @a in is freed as well, unless something is still to come again. It has memory, and
+ * none of its records is being delivered. The sender of one that is closed is told that no credit
+ * comes any more. */
 void ri_channel_life_free(ri_channel_in_t *in);
 
-/** Receiver: the stream ends, or nothing comes again: free its channel, if it has one. That has
- * no memory (any more). */
+/** The stream ends, or nothing comes again: free its channel, if it has one. That has no memory
+ * (any more). */
 void ri_channel_life_forget(ri_stream_t *stream);
 
 /** @return Whether a stream has a channel that may have something to be read: it has its memory. */
@@ -109,10 +79,5 @@ static inline int ri_channel_life_is_there(const ri_stream_t *stream)
 {
     return (stream->channel != NULL) && (stream->channel->memory != NULL);
 }
-
-/** Sender: end a channel of which nothing is under way: its conn has none then, and what it has
- * not got through is not sent again. Its memory is freed at once if its way is gone; else it is
- * kept in worker->channels.kept as long as a credit may come. */
-void ri_channel_life_end_out(ri_channel_out_t *out);
 
 #endif

@@ -8,7 +8,7 @@
  */
 #include "channel_recover.h"
 #include "am.h"
-#include "channel_life.h"
+#include "channel_out.h"
 #include "way.h"
 
 #include <string.h>
@@ -73,7 +73,7 @@ static void recover_send(ri_channel_out_t *out)
     all.value = out->again;
     if (recover_send_record(out, &all) && (ri_id_get(&worker->conn_ids, id) == conn) &&
         (conn->channel == out)) {
-        ri_channel_life_end_out(out);
+        ri_channel_out_end(out);
     }
 }
 
@@ -85,7 +85,7 @@ static void recover_progress_one(ri_channel_out_t *out)
     } else if (out->failed) {
         ri_way_fail_and_tell(out->conn->worker, out->conn->peer);
     } else if (out->state == RI_CHANNEL_STOPPING) {
-        ri_channel_life_go_on(out);
+        ri_channel_out_go_on(out);
     }
 }
 

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The two ends of a channel through a network (channel_life.h).
+ * The two ends of a channel through a network (channel_life.h, channel_out.h).
  */
 #ifndef RI_CHANNEL_TYPES_H
 #define RI_CHANNEL_TYPES_H

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/link/channel_life.c: the states of the sender's end */
+/* src/ucp/link/channel_out.c: the states of the sender's end */
 
 #include "unit/common/ri_cpp.h"
 #include "unit/common/state_changes.h"
@@ -10,7 +10,7 @@
 namespace {
 
 /* Which changes ri_channel_state_t allows */
-TEST(test_channel_life_states, states)
+TEST(test_channel_out_states, states)
 {
     const state_changes<ri_channel_state_t> legal = {
             {RI_CHANNEL_OPEN, RI_CHANNEL_STOPPING},
