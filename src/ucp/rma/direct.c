@@ -88,30 +88,10 @@ static ucs_status_t direct_copy(ri_conn_t *conn, ri_rkey_t *rkey, int is_put,
     return status;
 }
 
-/* Post a put to the process that has the memory. @return Whether it is posted, or done. */
-static int direct_post(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address, size_t length,
-                       const void *data)
-{
-    const ri_mailbox_head_t head = {.kind        = RI_SERVE_PUT,
-                                    .length      = length,
-                                    .data_length = length,
-                                    .region      = rkey->region,
-                                    .address     = address};
-    unsigned withdrawn           = 0;
-
-    if (!ri_mail_pays_put(rkey->reach, length) ||
-        (ri_mail_put(rkey->reach, &head, data, &withdrawn) != RI_MAIL_DONE)) {
-        return 0;
-    }
-    ri_posts_note(conn, rkey->reach);
-    conn->counters.rma_withdrawn += withdrawn;
-    ++conn->counters.rma_mailed;
-    return 1;
-}
-
-/* Post a put in parts, as far as the target takes them. @return How many bytes are posted. */
-static size_t direct_post_parts(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address,
-                                size_t length, const void *data)
+/* Post a put to the process that has the memory, as far as it takes it. @return How many bytes are
+ * posted, or done. */
+static size_t direct_post(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address,
+                          size_t length, const void *data)
 {
     const ri_mailbox_head_t head = {
             .kind = RI_SERVE_PUT, .region = rkey->region, .address = address};
@@ -125,14 +105,6 @@ static size_t direct_post_parts(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t addre
     conn->counters.rma_withdrawn += withdrawn;
     conn->counters.rma_mailed += (done == length);
     return done;
-}
-
-/* Count an operation that the process that has the memory was asked for. */
-static void direct_count_mail(ri_conn_t *conn, ri_mail_fate_t fate, unsigned withdrawn)
-{
-    conn->counters.rma_withdrawn += withdrawn;
-    conn->counters.rma_mailed += (fate == RI_MAIL_DONE);
-    conn->counters.rma_withdrawn += (fate == RI_MAIL_WITHDRAWN);
 }
 
 /* Call the thread of the process that has the memory. */
@@ -153,7 +125,7 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
                            size_t length, uint64_t address)
 {
     ri_rkey_t *rkey = direct_rkey(conn, stock, address, length);
-    size_t done     = 0;
+    size_t done;
 
     if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
         return direct_refused(stock);
@@ -165,39 +137,17 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
         conn->counters.rma_mapped_bytes += length;
         return UCS_OK;
     }
-    if (length <= RI_MAILBOX_DATA) {
-        if (direct_post(conn, rkey, address, length, buffer)) {
-            return UCS_OK;
-        }
-    } else {
-        done = direct_post_parts(conn, rkey, address, length, buffer);
-        if (done == length) {
-            return UCS_OK;
-        }
+    done = direct_post(conn, rkey, address, length, buffer);
+    if (done == length) {
+        return UCS_OK;
     }
     return direct_copy(conn, rkey, 1, (const char *)buffer + done, length - done,
                        address + done);
 }
 
-static int direct_mail_get(ri_conn_t *conn, ri_rkey_t *rkey, void *buffer, size_t length,
-                           uint64_t address)
-{
-    const ri_mailbox_head_t head = {.kind    = RI_SERVE_GET,
-                                    .length  = length,
-                                    .region  = rkey->region,
-                                    .address = address};
-
-    unsigned withdrawn = 0;
-    ri_mail_fate_t fate;
-
-    fate = ri_mail_ask_quickly(rkey->reach, &head, NULL, buffer, 1, &withdrawn);
-    direct_count_mail(conn, fate, withdrawn);
-    return fate == RI_MAIL_DONE;
-}
-
-/* Get what is longer in parts, as far as the target looks. @return How many bytes are there. */
-static size_t direct_get_parts(ri_conn_t *conn, ri_rkey_t *rkey, void *buffer,
-                               size_t length, uint64_t address)
+/* Get from the process that has the memory, as far as it looks. @return How many bytes are there. */
+static size_t direct_mail_get(ri_conn_t *conn, ri_rkey_t *rkey, void *buffer,
+                              size_t length, uint64_t address)
 {
     const ri_mailbox_head_t head = {
             .kind = RI_SERVE_GET, .region = rkey->region, .address = address};
@@ -214,7 +164,7 @@ ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size
                            uint64_t address)
 {
     ri_rkey_t *rkey = direct_rkey(conn, stock, address, length);
-    size_t done     = 0;
+    size_t done;
 
     if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
         return direct_refused(stock);
@@ -226,15 +176,9 @@ ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size
         conn->counters.rma_mapped_bytes += length;
         return UCS_OK;
     }
-    if (length <= RI_MAILBOX_DATA) {
-        if (direct_mail_get(conn, rkey, buffer, length, address)) {
-            return UCS_OK;
-        }
-    } else {
-        done = direct_get_parts(conn, rkey, buffer, length, address);
-        if (done == length) {
-            return UCS_OK;
-        }
+    done = direct_mail_get(conn, rkey, buffer, length, address);
+    if (done == length) {
+        return UCS_OK;
     }
     return direct_copy(conn, rkey, 0, (char *)buffer + done, length - done,
                        address + done);
@@ -261,7 +205,8 @@ static ucs_status_t direct_mail_atomic(ri_conn_t *conn, ri_rkey_t *rkey,
         head.data_length += size;
     }
     fate = ri_mail_ask(rkey->reach, &head, data, result, &withdrawn);
-    direct_count_mail(conn, fate, withdrawn);
+    conn->counters.rma_withdrawn += withdrawn + (fate == RI_MAIL_WITHDRAWN);
+    conn->counters.rma_mailed += (fate == RI_MAIL_DONE);
     if (fate == RI_MAIL_WITHDRAWN) {
         fate = direct_call(conn, rkey, &head, data, result);
     }

@@ -88,11 +88,27 @@ static size_t parts_post(ri_reach_t *reach, const ri_mailbox_head_t *head,
     return done;
 }
 
+/* Post a put that an entry has room for. @return As ri_mail_parts_put(). */
+static size_t parts_post_one(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                             const void *data, size_t length, unsigned *withdrawn_p)
+{
+    ri_mailbox_head_t one = *head;
+
+    one.length = one.data_length = length;
+    return (ri_mail_pays_put(reach, length) &&
+            (ri_mail_put(reach, &one, data, withdrawn_p) == RI_MAIL_DONE)) ?
+                   length :
+                   0;
+}
+
 size_t ri_mail_parts_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
                          const void *data, size_t length, unsigned *withdrawn_p)
 {
     size_t done;
 
+    if (length <= RI_MAILBOX_DATA) {
+        return parts_post_one(reach, head, data, length, withdrawn_p);
+    }
     if (!parts_try(reach, &reach->quick_puts, length)) {
         return 0;
     }
@@ -215,12 +231,28 @@ static size_t parts_get(ri_reach_t *reach, const ri_mailbox_head_t *head, uint8_
     return get.done;
 }
 
+/* Get what an entry has room for. @return As ri_mail_parts_get(). */
+static size_t parts_get_one(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                            void *result, size_t length, unsigned *withdrawn_p)
+{
+    ri_mailbox_head_t one = *head;
+    ri_mail_fate_t fate;
+
+    one.length = length;
+    fate       = ri_mail_ask_quickly(reach, &one, NULL, result, 1, withdrawn_p);
+    *withdrawn_p += (fate == RI_MAIL_WITHDRAWN);
+    return (fate == RI_MAIL_DONE) ? length : 0;
+}
+
 size_t ri_mail_parts_get(ri_reach_t *reach, const ri_mailbox_head_t *head, void *result,
                          size_t length, unsigned *withdrawn_p)
 {
     unsigned withdrawn = 0;
     size_t done        = 0;
 
+    if (length <= RI_MAILBOX_DATA) {
+        return parts_get_one(reach, head, result, length, withdrawn_p);
+    }
     if (!parts_try(reach, &reach->quick_gets, length)) {
         return 0;
     }

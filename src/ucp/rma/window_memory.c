@@ -70,28 +70,20 @@ static ri_window_fate_t window_settle(void *arg)
 static ri_window_fate_t window_put(void *arg, uint64_t region, uint64_t address,
                                    const void *data, size_t length)
 {
-    ri_reach_t *reach      = arg;
-    ri_mailbox_head_t head = {.kind = RI_SERVE_PUT, .region = region, .address = address};
-    unsigned withdrawn     = 0;
-    size_t done            = 0;
+    const ri_mailbox_head_t head = {
+            .kind = RI_SERVE_PUT, .region = region, .address = address};
+    ri_reach_t *reach  = arg;
+    unsigned withdrawn = 0;
+    ri_window_fate_t fate;
+    size_t done;
 
     if (ri_unlikely(ri_reach_is_out(reach))) {
         return window_fate(reach, ri_reach_move(reach, 1, data, address, length));
     }
-    if (length <= RI_MAILBOX_DATA) {
-        head.length = head.data_length = (uint16_t)length;
-        if (ri_mail_pays_put(reach, length) &&
-            (ri_mail_put(reach, &head, data, &withdrawn) == RI_MAIL_DONE)) {
-            return RI_WINDOW_OPS_POSTED;
-        }
-    } else {
-        done = ri_mail_parts_put(reach, &head, data, length, &withdrawn);
-    }
+    done = ri_mail_parts_put(reach, &head, data, length, &withdrawn);
     if (done < length) {
-        ri_window_fate_t fate =
-                window_fate(reach, ri_reach_move(reach, 1, (const char *)data + done,
-                                                 address + done, length - done));
-
+        fate = window_fate(reach, ri_reach_move(reach, 1, (const char *)data + done,
+                                                address + done, length - done));
         if ((fate != RI_WINDOW_OPS_DONE) && (done > 0)) {
             window_settle(reach); /* the caller does not know of the posted ones */
         }
@@ -105,21 +97,14 @@ static ri_window_fate_t window_put(void *arg, uint64_t region, uint64_t address,
 static ri_window_fate_t window_get(void *arg, uint64_t region, uint64_t address,
                                    void *data, size_t length)
 {
-    ri_reach_t *reach      = arg;
-    ri_mailbox_head_t head = {.kind = RI_SERVE_GET, .region = region, .address = address};
-    unsigned withdrawn     = 0;
-    size_t done            = 0;
+    const ri_mailbox_head_t head = {
+            .kind = RI_SERVE_GET, .region = region, .address = address};
+    ri_reach_t *reach  = arg;
+    unsigned withdrawn = 0;
+    size_t done        = 0;
 
     if (ri_likely(!ri_reach_is_out(reach))) {
-        if (length <= RI_MAILBOX_DATA) {
-            head.length = (uint16_t)length;
-            if (ri_mail_ask_quickly(reach, &head, NULL, data, 1, &withdrawn) ==
-                RI_MAIL_DONE) {
-                return RI_WINDOW_OPS_DONE;
-            }
-        } else {
-            done = ri_mail_parts_get(reach, &head, data, length, &withdrawn);
-        }
+        done = ri_mail_parts_get(reach, &head, data, length, &withdrawn);
     }
     if (done == length) {
         return RI_WINDOW_OPS_DONE;
