@@ -8,6 +8,7 @@
  */
 #include "move.h"
 #include "../ucp/dt/layout_copy.h"
+#include "../uct/api/cursor.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -126,32 +127,24 @@ typedef struct move_walk {
     size_t size; /* bytes of data that are copied */
     size_t at;   /* of the data: where the runs that are not known yet begin */
     ri_segment_t runs[MOVE_RUNS];
-    size_t count; /* known runs */
-    size_t next;  /* the run that the copy is at */
+    ri_cursor_t cursor; /* the place in those that are known */
 } move_walk_t;
 
-/* @return The rest of the run that the copy is at. There is data left. */
-static ri_inline ri_segment_t *move_walk_run(move_walk_t *walk)
+/* Find runs if those that are known are behind. There is data left. @return How long the rest of
+ * the run is that the copy is at. */
+static ri_inline size_t move_walk_rest(move_walk_t *walk)
 {
-    size_t length;
+    size_t length, count;
 
-    if (walk->next == walk->count) {
-        length      = walk->size - walk->at;
-        walk->count = ri_layout_segments(walk->typed->type->layout, walk->typed->buffer,
-                                         (size_t)walk->typed->count, walk->at, &length,
-                                         walk->runs, MOVE_RUNS);
+    if (ri_cursor_rest(&walk->cursor) == 0) {
+        length = walk->size - walk->at;
+        count  = ri_layout_segments(walk->typed->type->layout, walk->typed->buffer,
+                                    (size_t)walk->typed->count, walk->at, &length,
+                                    walk->runs, MOVE_RUNS);
         walk->at += length;
-        walk->next = 0;
+        walk->cursor = ri_cursor_at(walk->runs, count, 0);
     }
-    return &walk->runs[walk->next];
-}
-
-/* So many bytes of the run are copied. */
-static ri_inline void move_walk_pass(move_walk_t *walk, ri_segment_t *run, size_t length)
-{
-    run->address += length;
-    run->length -= length;
-    walk->next += (run->length == 0);
+    return ri_cursor_rest(&walk->cursor);
 }
 
 /* The runs of both are long. */
@@ -159,17 +152,16 @@ static void move_runs(const ri_typed_t *from, const ri_typed_t *to, size_t size)
 {
     move_walk_t in  = {.typed = from, .size = size};
     move_walk_t out = {.typed = to, .size = size};
-    ri_segment_t *source, *dest;
-    size_t now;
+    size_t source, dest, now;
 
     for (; size > 0; size -= now) {
-        source = move_walk_run(&in);
-        dest   = move_walk_run(&out);
-        now    = ri_min(source->length, dest->length);
-        memcpy((void *)(uintptr_t)dest->address, (const void *)(uintptr_t)source->address,
-               now);
-        move_walk_pass(&in, source, now);
-        move_walk_pass(&out, dest, now);
+        source = move_walk_rest(&in);
+        dest   = move_walk_rest(&out);
+        now    = ri_min(source, dest);
+        memcpy((void *)(uintptr_t)ri_cursor_address(&out.cursor),
+               (const void *)(uintptr_t)ri_cursor_address(&in.cursor), now);
+        ri_cursor_advance(&in.cursor, now);
+        ri_cursor_advance(&out.cursor, now);
     }
 }
 
