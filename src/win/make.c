@@ -313,13 +313,41 @@ static const char *make_own_objection(const ri_make_args_t *args, int ranks,
     return ri_present_objection(args->comm, ranks, speaker_p);
 }
 
+/* Make all of a window that the ranks have agreed on. @a ops leads to memory of the program's own;
+ * NULL: the window has memory of the library's. @return Why there is none, or NULL: it is made. The
+ * same on all ranks. */
+static const char *make_agreed(const ri_make_args_t *args, const ri_window_ops_t *ops,
+                               const ri_make_told_t *told, int rank, int ranks,
+                               ri_window_t **window_p)
+{
+    ri_window_t *window = make_window(args, told, rank, ranks);
+    const char *objection;
+
+    if (window == NULL) {
+        return "there is no memory, or the ranks cannot map it";
+    }
+    if ((ops != NULL) && !ri_make_remote(window, ops, args->comm, args->base)) {
+        objection = RI_MAKE_TOLD_UNREACHABLE;
+    } else if (!ri_make_told_is_one_host(told, ranks) &&
+               !ri_make_net(window, ri_make_net_ops(), args->comm)) {
+        objection = "the ranks cannot reach each other through the network";
+    } else if (!make_finish(args, window)) {
+        objection = "the MPI does not make a window of one rank";
+    } else {
+        *window_p = window;
+        return NULL;
+    }
+    make_free_window(window);
+    return objection;
+}
+
 int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
 {
     const ri_window_ops_t *ops = NULL;
     ri_window_t *window        = NULL;
     const char *objection;
     ri_make_told_t *told;
-    int rank, ranks, speaker, is_inter, is_net;
+    int rank, ranks, speaker, is_inter;
 
     /* Nothing is there then but what ri_real() looks for */
     if ((ri_real()->Win_free == NULL) || (&PMPI_Comm_test_inter == NULL)) {
@@ -344,30 +372,11 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
     if (told == NULL) {
         return 0;
     }
-    is_net    = !ri_make_told_is_one_host(told, ranks);
     objection = ri_make_told_objection(told, ranks);
     if (objection == NULL) {
-        window    = make_window(args, told, rank, ranks);
-        objection = (window == NULL) ? "there is no memory, or the ranks cannot map it" :
-                                       NULL;
+        objection = make_agreed(args, ops, told, rank, ranks, &window);
     }
     free(told);
-    if ((window != NULL) && (ops != NULL) &&
-        !ri_make_remote(window, ops, args->comm, args->base)) {
-        make_free_window(window);
-        window    = NULL;
-        objection = RI_MAKE_TOLD_UNREACHABLE;
-    }
-    if ((window != NULL) && is_net &&
-        !ri_make_net(window, ri_make_net_ops(), args->comm)) {
-        make_free_window(window);
-        window    = NULL;
-        objection = "the ranks cannot reach each other through the network";
-    }
-    if ((window != NULL) && !make_finish(args, window)) {
-        make_free_window(window);
-        objection = "the MPI does not make a window of one rank";
-    }
     if (objection != NULL) {
         ri_tell_left(objection, rank == 0);
         return 0;

@@ -243,13 +243,14 @@ static void config_lower(const char *name, size_t *member, size_t limit, const c
     }
 }
 
-/* What is left to the library; other values stay as they are, within what can work. */
-static void config_set_thresholds(const ri_costs_t *costs)
+/* What goes through a ring, and what is copied into an active message: sizes of rings, and the
+ * thresholds that depend on them. */
+static void config_set_eager(const ri_costs_t *costs)
 {
     ri_config_t *c = &ri_config;
     int eager_auto = (c->eager_thresh == UCS_MEMUNITS_AUTO);
-    int ring_eager_auto;
-    size_t hybrid_net, hybrid_away, hybrid_runs;
+    int ring_auto  = (c->ring_eager == UCS_MEMUNITS_AUTO);
+    int both_auto  = eager_auto && ring_auto;
 
     c->ring_large = c->ring_medium = 0;
     if (c->ring_size == UCS_MEMUNITS_AUTO) {
@@ -263,18 +264,15 @@ static void config_set_thresholds(const ri_costs_t *costs)
     }
     config_lower("EAGER_THRESH", &c->eager_thresh, ri_min(c->ring_size / 4, 32768ul),
                  "1/4 of " CONFIG_PREFIX "RING_SIZE, and 32k");
-    ring_eager_auto = (c->ring_eager == UCS_MEMUNITS_AUTO);
-    if (ring_eager_auto) {
+    if (ring_auto) {
         c->ring_eager = eager_auto ? ri_costs_ring_thresh(costs) : c->eager_thresh;
     }
     config_lower("RING_EAGER_MAX", &c->ring_eager, RI_COSTS_EAGER_MAX, "64k");
-    c->ring_runs = (ring_eager_auto && eager_auto) ?
-                           ri_max(c->ring_eager, CONFIG_RING_RUNS_MAX) :
-                           c->ring_eager;
-    c->ring_slow = (ring_eager_auto && eager_auto) ? RI_COSTS_EAGER_MAX : c->ring_eager;
+    c->ring_runs = both_auto ? ri_max(c->ring_eager, CONFIG_RING_RUNS_MAX) :
+                               c->ring_eager;
+    c->ring_slow = both_auto ? RI_COSTS_EAGER_MAX : c->ring_eager;
     if (c->ring_quick == UCS_MEMUNITS_AUTO) {
-        c->ring_quick = (ring_eager_auto && eager_auto) ? CONFIG_RING_QUICK_MAX :
-                                                          c->ring_eager;
+        c->ring_quick = both_auto ? CONFIG_RING_QUICK_MAX : c->ring_eager;
     }
     config_lower("RING_QUICK_MAX", &c->ring_quick, CONFIG_RING_QUICK_MAX, "256k");
     config_lower("AM_INLINE", &c->am_inline, c->eager_thresh,
@@ -286,6 +284,13 @@ static void config_set_thresholds(const ri_costs_t *costs)
                  ri_min(ri_channel_max_payload(c->ib_eager_size), c->eager_thresh),
                  CONFIG_PREFIX "EAGER_THRESH, and 1/4 of " CONFIG_PREFIX
                                "IB_EAGER_SIZE but 32 bytes");
+}
+
+/* What goes by the pool. config_set_eager() has been called. */
+static void config_set_hybrid(const ri_costs_t *costs)
+{
+    ri_config_t *c = &ri_config;
+    size_t hybrid_net, hybrid_away, hybrid_runs;
 
     /* Not below EAGER_THRESH, for the sake of who reads it; and some messages must fit the
      * pool at the same time. */
@@ -308,6 +313,15 @@ static void config_set_thresholds(const ri_costs_t *costs)
     if (c->hybrid_net == UCS_MEMUNITS_AUTO) {
         c->hybrid_net = hybrid_net;
     }
+}
+
+/* What is left to the library; other values stay as they are, within what can work. */
+static void config_set_thresholds(const ri_costs_t *costs)
+{
+    ri_config_t *c = &ri_config;
+
+    config_set_eager(costs);
+    config_set_hybrid(costs);
     if (c->coop_thresh == UCS_MEMUNITS_AUTO) {
         c->coop_thresh = ri_costs_coop_thresh(costs);
     }

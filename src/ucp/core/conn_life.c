@@ -48,6 +48,33 @@ static ri_conn_t *conn_reuse(ri_worker_t *worker, ucp_ep_h ep,
     return conn;
 }
 
+/* @return A conn without a peer, of which nobody knows yet, or NULL: there is no memory. */
+static ri_conn_t *conn_alloc(ri_worker_t *worker, ucp_ep_h ep, uint32_t flags)
+{
+    ri_conn_t *conn = aligned_alloc(RI_CACHE_LINE, RI_CACHE_LINES(sizeof(*conn)));
+
+    if (conn == NULL) {
+        return NULL;
+    }
+    *conn        = (ri_conn_t){0};
+    conn->ep     = ep;
+    conn->worker = worker;
+    conn->am_id  = worker->am_id - 1; /* until the peer says otherwise */
+    conn->flags  = flags;
+    conn->status = UCS_OK;
+    ucs_list_head_init(&conn->pending);
+    ucs_list_head_init(&conn->pending_link);
+    ucs_list_head_init(&conn->asking.link);
+    ucs_list_head_init(&conn->rtr.late_link);
+    ucs_list_head_init(&conn->sends);
+    ucs_list_head_init(&conn->lent);
+    ucs_list_head_init(&conn->rma.ops[RI_RMA_GET]);
+    ucs_list_head_init(&conn->rma.ops[RI_RMA_PUT]);
+    ucs_list_head_init(&conn->rma.behind_link);
+    conn->serial = ++worker->conn_serial;
+    return conn;
+}
+
 ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep,
                             const ri_wire_worker_t *remote, ucs_status_t address_status,
                             uint32_t flags, ri_conn_t **conn_p)
@@ -61,30 +88,14 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep,
         return UCS_OK;
     }
 
-    conn = aligned_alloc(RI_CACHE_LINE, RI_CACHE_LINES(sizeof(*conn)));
+    conn = conn_alloc(worker, ep,
+                      flags | ((address_status == UCS_ERR_NO_ELEM)     ? RI_CONN_NO_PEER :
+                               (address_status == UCS_ERR_UNSUPPORTED) ? RI_CONN_VERSION :
+                                                                         0));
     if (conn == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-
-    *conn        = (ri_conn_t){0};
-    conn->ep     = ep;
-    conn->worker = worker;
-    conn->am_id  = worker->am_id - 1; /* until the peer says otherwise */
-    conn->flags  = flags | ((address_status == UCS_ERR_NO_ELEM)     ? RI_CONN_NO_PEER :
-                            (address_status == UCS_ERR_UNSUPPORTED) ? RI_CONN_VERSION :
-                                                                      0);
-    conn->status = UCS_OK;
-    ucs_list_head_init(&conn->pending);
-    ucs_list_head_init(&conn->pending_link);
-    ucs_list_head_init(&conn->asking.link);
-    ucs_list_head_init(&conn->rtr.late_link);
-    ucs_list_head_init(&conn->sends);
-    ucs_list_head_init(&conn->lent);
-    ucs_list_head_init(&conn->rma.ops[RI_RMA_GET]);
-    ucs_list_head_init(&conn->rma.ops[RI_RMA_PUT]);
-    ucs_list_head_init(&conn->rma.behind_link);
-    conn->serial = ++worker->conn_serial;
-    conn->id     = ri_id_alloc(&worker->conn_ids, conn);
+    conn->id = ri_id_alloc(&worker->conn_ids, conn);
     if (conn->id == 0) {
         status = UCS_ERR_EXCEEDS_LIMIT;
         goto err_free;

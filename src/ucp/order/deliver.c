@@ -284,12 +284,52 @@ static void deliver_early(ri_stream_t *stream)
     }
 }
 
+/* @return Whether no further message of a stream may wait for its turn. */
+static int deliver_is_full(const ri_stream_t *stream)
+{
+    return stream->num_early >= ri_config.reorder_window;
+}
+
+/* Find the place of an early message among those that wait, from the back: nearly always it is
+ * there. A USED with the same number makes way for a message that says more. @return What it is to
+ * be inserted behind, or NULL: what is there says as much, or the message has come twice. */
+static ucs_list_link_t *deliver_find_place(ri_stream_t *stream,
+                                           const ri_arrival_t *arrival)
+{
+    ucs_list_link_t *at;
+
+    for (at = stream->early.prev; at != &stream->early; at = at->prev) {
+        ri_msg_t *msg    = ucs_container_of(at, ri_msg_t, list);
+        int32_t distance = (int32_t)(arrival->sn - msg->sn);
+
+        if (distance > 0) {
+            break;
+        }
+        if (distance < 0) {
+            continue;
+        }
+        if (arrival->kind == RI_MSG_USED) {
+            return NULL;
+        }
+        if (msg->kind != RI_MSG_USED) {
+            ri_deliver_malformed_of(stream, "that was there already", arrival->wire_type,
+                                    arrival->length);
+            return NULL;
+        }
+        at = at->prev;
+        ucs_list_del(&msg->list);
+        --stream->num_early;
+        ri_msg_discard(stream->worker, msg);
+        break;
+    }
+    return at;
+}
+
 /* A message that is not the next one, or whose turn has to wait (ri_promises_t.ask_senders). */
 static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arrival)
 {
     ri_worker_t *worker = stream->worker;
     int32_t ahead       = (int32_t)(arrival->sn - stream->next_sn);
-    int is_full         = stream->num_early >= ri_config.reorder_window;
     ucs_list_link_t *at;
     ri_msg_t *msg;
 
@@ -299,38 +339,14 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
         return UCS_OK;
     }
 
-    if (is_full && stream->stalled) {
+    if (deliver_is_full(stream) && stream->stalled) {
         ri_promises.decide(worker); /* it is not this sender who lets them wait */
     }
-
-    /* From the back: nearly always the place is there. */
-    for (at = stream->early.prev; at != &stream->early; at = at->prev) {
-        int32_t distance;
-
-        msg      = ucs_container_of(at, ri_msg_t, list);
-        distance = (int32_t)(arrival->sn - msg->sn);
-        if ((distance == 0) && (arrival->kind == RI_MSG_USED)) {
-            return UCS_OK; /* what is there says as much */
-        }
-        if ((distance == 0) && (msg->kind == RI_MSG_USED)) { /* and this says more */
-            at      = at->prev;
-            is_full = 0;
-            ucs_list_del(&msg->list);
-            --stream->num_early;
-            ri_msg_discard(worker, msg);
-            break;
-        }
-        if (distance == 0) {
-            ri_deliver_malformed_of(stream, "that was there already", arrival->wire_type,
-                                    arrival->length);
-            return UCS_OK;
-        }
-        if (distance > 0) {
-            break;
-        }
+    at = deliver_find_place(stream, arrival);
+    if (at == NULL) {
+        return UCS_OK;
     }
-
-    if (is_full && !stream->stalled) {
+    if (deliver_is_full(stream) && !stream->stalled) {
         ri_deliver_breaking(stream, "too many messages that overtook another one",
                             arrival->wire_type, arrival->length);
         return UCS_OK;
