@@ -100,11 +100,11 @@ static ri_inline rma_call_t rma_enter_param(ri_conn_t *conn,
     return call;
 }
 
-/* Put at once, if that can be done here. @a conn NULL: it is stock's. @return As
- * ri_direct_put(). */
-static ri_inline ucs_status_t rma_put_direct(ri_conn_t *conn, const void *buffer,
-                                             size_t length, uint64_t remote_addr,
-                                             ucp_rkey_h rkey)
+/* Put or get at once, if that can be done here. A put only reads @a buffer. @a conn NULL: it is
+ * stock's. @return As ri_direct_put(). */
+static ri_inline ucs_status_t rma_direct(ri_conn_t *conn, ri_rma_kind_t kind,
+                                         void *buffer, size_t length,
+                                         uint64_t remote_addr, ucp_rkey_h rkey)
 {
     ucs_status_t status;
 
@@ -112,21 +112,9 @@ static ri_inline ucs_status_t rma_put_direct(ri_conn_t *conn, const void *buffer
         return UCS_ERR_UNSUPPORTED;
     }
     ri_worker_lock(conn->worker);
-    status = ri_direct_put(conn, rkey, buffer, length, remote_addr);
-    ri_worker_unlock(conn->worker);
-    return status;
-}
-
-static ri_inline ucs_status_t rma_get_direct(ri_conn_t *conn, void *buffer, size_t length,
-                                             uint64_t remote_addr, ucp_rkey_h rkey)
-{
-    ucs_status_t status;
-
-    if (conn == NULL) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    ri_worker_lock(conn->worker);
-    status = ri_direct_get(conn, rkey, buffer, length, remote_addr);
+    status = (kind == RI_RMA_PUT) ?
+                     ri_direct_put(conn, rkey, buffer, length, remote_addr) :
+                     ri_direct_get(conn, rkey, buffer, length, remote_addr);
     ri_worker_unlock(conn->worker);
     return status;
 }
@@ -167,192 +155,179 @@ static ri_inline size_t rma_length(size_t count, const ucp_request_param_t *para
     return length;
 }
 
-/* A put or get without a handle, or with one that is not the application's. */
-static ri_inline ucs_status_ptr_t rma_put(ri_conn_t *conn, const void *buffer,
-                                          size_t length, uint64_t remote_addr,
-                                          ucp_rkey_h rkey, int has_handle)
+/* A put or get of stock's without a handle, or with one that is not the application's. */
+static ri_inline ucs_status_ptr_t rma_stock(ri_conn_t *conn, ri_rma_kind_t kind,
+                                            void *buffer, size_t length,
+                                            uint64_t remote_addr, ucp_rkey_h rkey,
+                                            int has_handle)
 {
     rma_call_t call      = rma_enter_conn(conn);
     ri_rma_op_t *op      = ri_rma_op_get(call.worker);
     ucs_status_ptr_t ret = UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
 
     if (ri_likely(op != NULL)) {
-        ret = ri_stock.put_nbx(conn->ep, buffer, length, remote_addr, rkey, &op->param);
-        ri_rma_started(rma_conn(&call), op, RI_RMA_PUT, ret, has_handle);
+        ret = (kind == RI_RMA_PUT) ? ri_stock.put_nbx(conn->ep, buffer, length,
+                                                      remote_addr, rkey, &op->param) :
+                                     ri_stock.get_nbx(conn->ep, buffer, length,
+                                                      remote_addr, rkey, &op->param);
+        ri_rma_started(rma_conn(&call), op, kind, ret, has_handle);
     }
     --call.worker->rma.in_stock;
     ri_worker_unlock(call.worker);
     return ret;
 }
 
-static ri_inline ucs_status_ptr_t rma_get(ri_conn_t *conn, void *buffer, size_t length,
-                                          uint64_t remote_addr, ucp_rkey_h rkey,
-                                          int has_handle)
+/* A put or get that is waited for. The blocking calls of stock wait without its lock, so these must
+ * not wait under ours. */
+static ri_inline ucs_status_t rma_wait(ri_conn_t *conn, ri_rma_kind_t kind, void *buffer,
+                                       size_t length, uint64_t remote_addr,
+                                       ucp_rkey_h rkey)
 {
-    rma_call_t call      = rma_enter_conn(conn);
-    ri_rma_op_t *op      = ri_rma_op_get(call.worker);
-    ucs_status_ptr_t ret = UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    ucs_status_t status = rma_direct(conn, kind, buffer, length, remote_addr, rkey);
+    ucp_worker_h stock;
 
-    if (ri_likely(op != NULL)) {
-        ret = ri_stock.get_nbx(conn->ep, buffer, length, remote_addr, rkey, &op->param);
-        ri_rma_started(rma_conn(&call), op, RI_RMA_GET, ret, has_handle);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return status;
     }
-    --call.worker->rma.in_stock;
-    ri_worker_unlock(call.worker);
+    stock = conn->worker->stock;
+    return ri_blocking_wait(stock,
+                            rma_stock(conn, kind, buffer, length, remote_addr, rkey, 1));
+}
+
+/* A put or get that a flush waits for. */
+static ri_inline ucs_status_t rma_start(ri_conn_t *conn, ri_rma_kind_t kind, void *buffer,
+                                        size_t length, uint64_t remote_addr,
+                                        ucp_rkey_h rkey)
+{
+    ucs_status_t status = rma_direct(conn, kind, buffer, length, remote_addr, rkey);
+    ucs_status_ptr_t ret;
+
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return status;
+    }
+    ret = rma_stock(conn, kind, buffer, length, remote_addr, rkey, 0);
+    return UCS_PTR_IS_PTR(ret) ? UCS_INPROGRESS : UCS_PTR_STATUS(ret);
+}
+
+/* A put or get with a callback. */
+static ri_inline ucs_status_ptr_t rma_start_cb(ucp_ep_h ep, ri_rma_kind_t kind,
+                                               void *buffer, size_t length,
+                                               uint64_t remote_addr, ucp_rkey_h rkey,
+                                               ucp_send_callback_t cb)
+{
+    ri_conn_t *conn     = ri_conn_find(ep);
+    ucs_status_t status = rma_direct(conn, kind, buffer, length, remote_addr, rkey);
+    ucs_status_ptr_t ret;
+    rma_call_t call;
+
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return UCS_STATUS_PTR(status);
+    }
+    call = rma_enter(conn);
+    ri_stock_resolve();
+    ret = (kind == RI_RMA_PUT) ?
+                  ri_stock.put_nb(ep, buffer, length, remote_addr, rkey, cb) :
+                  ri_stock.get_nb(ep, buffer, length, remote_addr, rkey, cb);
+    rma_leave(&call, kind, ret);
     return ret;
 }
 
-/* The blocking calls of stock wait without its lock, so these must not wait under ours. */
+/* A put or get with parameters of the application. */
+static ri_inline ucs_status_ptr_t rma_start_param(ucp_ep_h ep, ri_rma_kind_t kind,
+                                                  void *buffer, size_t count,
+                                                  uint64_t remote_addr, ucp_rkey_h rkey,
+                                                  const ucp_request_param_t *param)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ucs_status_ptr_t ret;
+    rma_call_t call;
+    ucs_status_t status;
+
+    status = rma_direct(conn, kind, buffer, rma_length(count, param), remote_addr, rkey);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return UCS_STATUS_PTR(status);
+    }
+    call = rma_enter_param(conn, param);
+    ret  = (kind == RI_RMA_PUT) ?
+                   ri_stock.put_nbx(ep, buffer, count, remote_addr, rkey, param) :
+                   ri_stock.get_nbx(ep, buffer, count, remote_addr, rkey, param);
+    rma_leave(&call, kind, ret);
+    return ret;
+}
+
 ucs_status_t ucp_put(ucp_ep_h ep, const void *buffer, size_t length, uint64_t remote_addr,
                      ucp_rkey_h rkey)
 {
     ri_conn_t *conn = ri_conn_find(ep);
-    ucp_worker_h stock;
-    ucs_status_t status;
 
     ri_stock_resolve();
     if (conn == NULL) {
         return ri_stock.put(ep, buffer, length, remote_addr, rkey);
     }
-    status = rma_put_direct(conn, buffer, length, remote_addr, rkey);
-    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
-        return status;
-    }
-    stock = conn->worker->stock;
-    return ri_blocking_wait(stock, rma_put(conn, buffer, length, remote_addr, rkey, 1));
+    return rma_wait(conn, RI_RMA_PUT, (void *)buffer, length, remote_addr, rkey);
 }
 
 ucs_status_t ucp_put_nbi(ucp_ep_h ep, const void *buffer, size_t length,
                          uint64_t remote_addr, ucp_rkey_h rkey)
 {
     ri_conn_t *conn = ri_conn_find(ep);
-    ucs_status_ptr_t ret;
-    ucs_status_t status;
 
     if (conn == NULL) {
         ri_stock_resolve();
         return ri_stock.put_nbi(ep, buffer, length, remote_addr, rkey);
     }
-    status = rma_put_direct(conn, buffer, length, remote_addr, rkey);
-    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
-        return status;
-    }
-    ret = rma_put(conn, buffer, length, remote_addr, rkey, 0);
-    return UCS_PTR_IS_PTR(ret) ? UCS_INPROGRESS : UCS_PTR_STATUS(ret);
+    return rma_start(conn, RI_RMA_PUT, (void *)buffer, length, remote_addr, rkey);
 }
 
 ucs_status_ptr_t ucp_put_nb(ucp_ep_h ep, const void *buffer, size_t length,
                             uint64_t remote_addr, ucp_rkey_h rkey, ucp_send_callback_t cb)
 {
-    ri_conn_t *conn = ri_conn_find(ep);
-    ucs_status_ptr_t ret;
-    rma_call_t call;
-    ucs_status_t status;
-
-    status = rma_put_direct(conn, buffer, length, remote_addr, rkey);
-    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
-        return UCS_STATUS_PTR(status);
-    }
-    call = rma_enter(conn);
-    ri_stock_resolve();
-    ret = ri_stock.put_nb(ep, buffer, length, remote_addr, rkey, cb);
-    rma_leave(&call, RI_RMA_PUT, ret);
-    return ret;
+    return rma_start_cb(ep, RI_RMA_PUT, (void *)buffer, length, remote_addr, rkey, cb);
 }
 
 ucs_status_ptr_t ucp_put_nbx(ucp_ep_h ep, const void *buffer, size_t count,
                              uint64_t remote_addr, ucp_rkey_h rkey,
                              const ucp_request_param_t *param)
 {
-    ri_conn_t *conn = ri_conn_find(ep);
-    ucs_status_ptr_t ret;
-    rma_call_t call;
-    ucs_status_t status;
-
-    status = rma_put_direct(conn, buffer, rma_length(count, param), remote_addr, rkey);
-    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
-        return UCS_STATUS_PTR(status);
-    }
-    call = rma_enter_param(conn, param);
-    ret  = ri_stock.put_nbx(ep, buffer, count, remote_addr, rkey, param);
-    rma_leave(&call, RI_RMA_PUT, ret);
-    return ret;
+    return rma_start_param(ep, RI_RMA_PUT, (void *)buffer, count, remote_addr, rkey,
+                           param);
 }
 
 ucs_status_t ucp_get(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
                      ucp_rkey_h rkey)
 {
     ri_conn_t *conn = ri_conn_find(ep);
-    ucp_worker_h stock;
-    ucs_status_t status;
 
     ri_stock_resolve();
     if (conn == NULL) {
         return ri_stock.get(ep, buffer, length, remote_addr, rkey);
     }
-    status = rma_get_direct(conn, buffer, length, remote_addr, rkey);
-    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
-        return status;
-    }
-    stock = conn->worker->stock;
-    return ri_blocking_wait(stock, rma_get(conn, buffer, length, remote_addr, rkey, 1));
+    return rma_wait(conn, RI_RMA_GET, buffer, length, remote_addr, rkey);
 }
 
 ucs_status_t ucp_get_nbi(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
                          ucp_rkey_h rkey)
 {
     ri_conn_t *conn = ri_conn_find(ep);
-    ucs_status_ptr_t ret;
-    ucs_status_t status;
 
     if (conn == NULL) {
         ri_stock_resolve();
         return ri_stock.get_nbi(ep, buffer, length, remote_addr, rkey);
     }
-    status = rma_get_direct(conn, buffer, length, remote_addr, rkey);
-    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
-        return status;
-    }
-    ret = rma_get(conn, buffer, length, remote_addr, rkey, 0);
-    return UCS_PTR_IS_PTR(ret) ? UCS_INPROGRESS : UCS_PTR_STATUS(ret);
+    return rma_start(conn, RI_RMA_GET, buffer, length, remote_addr, rkey);
 }
 
 ucs_status_ptr_t ucp_get_nb(ucp_ep_h ep, void *buffer, size_t length,
                             uint64_t remote_addr, ucp_rkey_h rkey, ucp_send_callback_t cb)
 {
-    ri_conn_t *conn = ri_conn_find(ep);
-    ucs_status_ptr_t ret;
-    rma_call_t call;
-    ucs_status_t status;
-
-    status = rma_get_direct(conn, buffer, length, remote_addr, rkey);
-    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
-        return UCS_STATUS_PTR(status);
-    }
-    call = rma_enter(conn);
-    ri_stock_resolve();
-    ret = ri_stock.get_nb(ep, buffer, length, remote_addr, rkey, cb);
-    rma_leave(&call, RI_RMA_GET, ret);
-    return ret;
+    return rma_start_cb(ep, RI_RMA_GET, buffer, length, remote_addr, rkey, cb);
 }
 
 ucs_status_ptr_t ucp_get_nbx(ucp_ep_h ep, void *buffer, size_t count,
                              uint64_t remote_addr, ucp_rkey_h rkey,
                              const ucp_request_param_t *param)
 {
-    ri_conn_t *conn = ri_conn_find(ep);
-    ucs_status_ptr_t ret;
-    rma_call_t call;
-    ucs_status_t status;
-
-    status = rma_get_direct(conn, buffer, rma_length(count, param), remote_addr, rkey);
-    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
-        return UCS_STATUS_PTR(status);
-    }
-    call = rma_enter_param(conn, param);
-    ret  = ri_stock.get_nbx(ep, buffer, count, remote_addr, rkey, param);
-    rma_leave(&call, RI_RMA_GET, ret);
-    return ret;
+    return rma_start_param(ep, RI_RMA_GET, buffer, count, remote_addr, rkey, param);
 }
 
 /* The operations of the older calls, as ucp_atomic_op_nbx() names them. */
