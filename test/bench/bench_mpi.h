@@ -437,33 +437,6 @@ static inline bool bench_mpi_check(const unsigned char *buffer, size_t size, int
 }
 
 /*
- * Before measuring. `bad` is what reading the options gave: above 0: help is wanted, below 0: they
- * are wrong, which has been said. `ranks` is the number that is needed if it is not right, else
- * NULL. Returns whether to go on; else *status is the program's.
- */
-static inline bool bench_mpi_may_run(const bench_mpi_t *bench, int bad, const char *usage,
-                                     const char *ranks, int *status)
-{
-    *status = EXIT_SUCCESS;
-    if (bad > 0) {
-        if (bench->rank == 0) {
-            printf("%s", usage);
-        }
-        return false;
-    }
-    if ((bad == 0) && (ranks == NULL)) {
-        return true;
-    }
-    *status = BENCH_MPI_EXIT_USAGE;
-    if ((bench->rank == 0) && (bad < 0)) {
-        fprintf(stderr, "%s", usage);
-    } else if (bench->rank == 0) {
-        fprintf(stderr, "this needs %s ranks, not %d\n", ranks, bench->num_ranks);
-    }
-    return false;
-}
-
-/*
  * Print the version of the MPI, and of the UCX that this process has loaded: another program may find
  * another one.
  */
@@ -483,6 +456,52 @@ static inline void bench_mpi_print_version(void)
         mpi[length] = isspace((unsigned char)mpi[length]) ? ' ' : mpi[length];
     }
     printf("VERSION %s; UCX %s\n", mpi, (ucx_version != NULL) ? ucx_version() : "none");
+}
+
+/* A program that measures. Its functions get its options, as its own type. */
+typedef struct {
+    const char *usage; /* its help */
+    /* Reads the options. Returns 0, 1 for help, or -1 after an error line */
+    int (*parse)(bench_mpi_t *bench, void *options, int argc, char **argv);
+    /* The number of ranks that is needed if it is not right, else NULL; no such function: it is 2 */
+    const char *(*needed_ranks)(const bench_mpi_t *bench, const void *options);
+    /* Measures; returns whether all data was right */
+    bool (*run)(bench_mpi_t *bench, void *options);
+} bench_mpi_program_t;
+
+static inline int bench_mpi_main(const bench_mpi_program_t *program, void *options,
+                                 int argc, char **argv)
+{
+    int status        = EXIT_SUCCESS;
+    const char *ranks = NULL;
+    bench_mpi_t bench;
+    int bad;
+
+    MPI_Init(&argc, &argv);
+    bench_mpi_init(&bench);
+    bad = program->parse(&bench, options, argc, argv);
+    if (program->needed_ranks != NULL) {
+        ranks = program->needed_ranks(&bench, options);
+    } else if (bench.num_ranks != 2) {
+        ranks = "exactly 2";
+    }
+    if (bad != 0) {
+        status = (bad < 0) ? BENCH_MPI_EXIT_USAGE : EXIT_SUCCESS;
+        if (bench.rank == 0) {
+            fprintf((bad < 0) ? stderr : stdout, "%s", program->usage);
+        }
+    } else if (ranks != NULL) {
+        status = BENCH_MPI_EXIT_USAGE;
+        if (bench.rank == 0) {
+            fprintf(stderr, "this needs %s ranks, not %d\n", ranks, bench.num_ranks);
+        }
+    } else {
+        bench_mpi_probe_open(&bench);
+        status = program->run(&bench, options) ? EXIT_SUCCESS : EXIT_FAILURE;
+        bench_mpi_probe_close(&bench);
+    }
+    MPI_Finalize();
+    return status;
 }
 
 #endif

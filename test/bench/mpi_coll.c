@@ -193,10 +193,10 @@ static int add_point(void *arg, int kind, const char *more, size_t size)
     return more != NULL;
 }
 
-/* Returns 0, 1 for help, or -1 after an error line */
-static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char **argv)
+static int parse_options(bench_mpi_t *bench, void *arg, int argc, char **argv)
 {
-    int bad = 0;
+    options_t *options = arg;
+    int bad            = 0;
     int c;
 
     while ((c = bench_mpi_next_option(bench, argc, argv, "t:w:b:h")) != -1) {
@@ -239,25 +239,28 @@ static bool run_point(bench_mpi_t *bench, point_t *point)
     return right;
 }
 
+static const char *needed_ranks(const bench_mpi_t *bench, const void *options)
+{
+    (void)options;
+    return (bench->num_ranks > 1) ? NULL : "two or more";
+}
+
+static bool run_points(bench_mpi_t *bench, void *arg)
+{
+    options_t *options = arg;
+    bool right         = true;
+    int i;
+
+    for (i = 0; i < options->num_points; ++i) {
+        right &= run_point(bench, &options->points[i]);
+    }
+    return right;
+}
+
 int main(int argc, char **argv)
 {
+    const bench_mpi_program_t program = {usage, parse_options, needed_ranks, run_points};
     static options_t options;
-    bench_mpi_t bench;
-    int status, bad, i;
 
-    MPI_Init(&argc, &argv);
-    bench_mpi_init(&bench);
-    bad = parse_options(&bench, &options, argc, argv);
-    if (bench_mpi_may_run(&bench, bad, usage,
-                          (bench.num_ranks > 1) ? NULL : "two or more", &status)) {
-        bench_mpi_probe_open(&bench);
-        for (i = 0; i < options.num_points; ++i) {
-            if (!run_point(&bench, &options.points[i])) {
-                status = EXIT_FAILURE;
-            }
-        }
-        bench_mpi_probe_close(&bench);
-    }
-    MPI_Finalize();
-    return status;
+    return bench_mpi_main(&program, &options, argc, argv);
 }

@@ -170,11 +170,11 @@ static int add_point(void *arg, int kind, const char *more, size_t size)
                                     (more != NULL);
 }
 
-/* Returns 0, 1 for help, or -1 after an error line */
-static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char **argv)
+static int parse_options(bench_mpi_t *bench, void *arg, int argc, char **argv)
 {
-    double fixed = 0;
-    int bad      = 0;
+    options_t *options = arg;
+    double fixed       = 0;
+    int bad            = 0;
     int c;
 
     while ((c = bench_mpi_next_option(bench, argc, argv, "t:w:b:n:vh")) != -1) {
@@ -248,15 +248,18 @@ static bool run_point(bench_mpi_t *bench, point_t *point, long fixed)
     return right;
 }
 
-/* Whether all data was right */
-static bool run_points(bench_mpi_t *bench, options_t *options)
+static bool run_points(bench_mpi_t *bench, void *arg)
 {
-    size_t max_size = 0;
-    size_t max_recv = 0;
-    bool right      = true;
+    options_t *options = arg;
+    size_t max_size    = 0;
+    size_t max_recv    = 0;
+    bool right         = true;
     unsigned char *send, *recv;
     int i;
 
+    if (options->version && (bench->rank == 0)) {
+        bench_mpi_print_version();
+    }
     for (i = 0; i < options->num_points; ++i) {
         if (options->points[i].size > max_size) {
             max_size = options->points[i].size;
@@ -267,7 +270,6 @@ static bool run_points(bench_mpi_t *bench, options_t *options)
     }
     send = bench_mpi_alloc(max_size);
     recv = bench_mpi_alloc(max_recv);
-    bench_mpi_probe_open(bench);
     calibrate_computation(options);
     for (i = 0; i < options->num_points; ++i) {
         options->points[i].send   = send;
@@ -275,43 +277,28 @@ static bool run_points(bench_mpi_t *bench, options_t *options)
         options->points[i].warmup = (options->fixed == 0) ? LATENCY_WARMUP : 0;
         right &= run_point(bench, &options->points[i], options->fixed);
     }
-    bench_mpi_probe_close(bench);
     free(send);
     free(recv);
     return right;
 }
 
-/* The ranks that the points need if there are others, else NULL */
-static const char *needed_ranks(const options_t *options, int num_ranks)
+static const char *needed_ranks(const bench_mpi_t *bench, const void *arg)
 {
+    const options_t *options = arg;
     int i;
 
     for (i = 0; i < options->num_points; ++i) {
-        if ((num_ranks != 2) && !options->points[i].kind->pairs) {
+        if ((bench->num_ranks != 2) && !options->points[i].kind->pairs) {
             return "exactly 2";
         }
     }
-    return (num_ranks % 2 == 0) ? NULL : "an even number of";
+    return (bench->num_ranks % 2 == 0) ? NULL : "an even number of";
 }
 
 int main(int argc, char **argv)
 {
+    const bench_mpi_program_t program = {usage, parse_options, needed_ranks, run_points};
     static options_t options;
-    bench_mpi_t bench;
-    int status, bad;
 
-    MPI_Init(&argc, &argv);
-    bench_mpi_init(&bench);
-    bad = parse_options(&bench, &options, argc, argv);
-    if (bench_mpi_may_run(&bench, bad, usage, needed_ranks(&options, bench.num_ranks),
-                          &status)) {
-        if (options.version && (bench.rank == 0)) {
-            bench_mpi_print_version();
-        }
-        if (!run_points(&bench, &options)) {
-            status = EXIT_FAILURE;
-        }
-    }
-    MPI_Finalize();
-    return status;
+    return bench_mpi_main(&program, &options, argc, argv);
 }

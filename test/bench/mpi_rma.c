@@ -219,10 +219,10 @@ static int add_point(void *arg, int kind, const char *more, size_t size)
     return more != NULL;
 }
 
-/* Returns 0, 1 for help, or -1 after an error line */
-static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char **argv)
+static int parse_options(bench_mpi_t *bench, void *arg, int argc, char **argv)
 {
-    int bad = 0;
+    options_t *options = arg;
+    int bad            = 0;
     int c;
 
     while ((c = bench_mpi_next_option(bench, argc, argv, "ac:t:b:h")) != -1) {
@@ -335,9 +335,9 @@ static bool run_point(bench_mpi_t *bench, point_t *point)
     return right;
 }
 
-/* Whether all data was right */
-static bool run_points(bench_mpi_t *bench, options_t *options)
+static bool run_points(bench_mpi_t *bench, void *arg)
 {
+    options_t *options    = arg;
     unsigned char *own    = bench_mpi_alloc(MAX_SIZE);
     unsigned char *send   = bench_mpi_alloc(MAX_SIZE);
     unsigned char *recv   = bench_mpi_alloc(MAX_SIZE);
@@ -348,7 +348,6 @@ static bool run_points(bench_mpi_t *bench, options_t *options)
     MPI_Win win;
     int i;
 
-    bench_mpi_probe_open(bench);
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     MPI_Group_incl(world, 1, &other_rank, &other);
     if (options->allocates) {
@@ -368,7 +367,6 @@ static bool run_points(bench_mpi_t *bench, options_t *options)
     MPI_Win_free(&win);
     MPI_Group_free(&other);
     MPI_Group_free(&world);
-    bench_mpi_probe_close(bench);
     free(recv);
     free(send);
     free(own);
@@ -377,19 +375,8 @@ static bool run_points(bench_mpi_t *bench, options_t *options)
 
 int main(int argc, char **argv)
 {
+    const bench_mpi_program_t program = {usage, parse_options, NULL, run_points};
     static options_t options;
-    bench_mpi_t bench;
-    const char *ranks;
-    int status, bad;
 
-    MPI_Init(&argc, &argv);
-    bench_mpi_init(&bench);
-    bad   = parse_options(&bench, &options, argc, argv);
-    ranks = (bench.num_ranks == 2) ? NULL : "exactly 2";
-    if (bench_mpi_may_run(&bench, bad, usage, ranks, &status) &&
-        !run_points(&bench, &options)) {
-        status = EXIT_FAILURE;
-    }
-    MPI_Finalize();
-    return status;
+    return bench_mpi_main(&program, &options, argc, argv);
 }

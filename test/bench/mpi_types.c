@@ -178,10 +178,10 @@ static int add_point(void *arg, int kind, const char *more, size_t size)
     return 0;
 }
 
-/* Returns 0, 1 for help, or -1 after an error line */
-static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char **argv)
+static int parse_options(bench_mpi_t *bench, void *arg, int argc, char **argv)
 {
-    int bad = 0;
+    options_t *options = arg;
+    int bad            = 0;
     int c;
 
     while ((c = bench_mpi_next_option(bench, argc, argv, "ut:b:h")) != -1) {
@@ -242,23 +242,21 @@ static bool run_point(bench_mpi_t *bench, point_t *point, unsigned char *packed)
     return right;
 }
 
-/* Whether all data was right */
-static bool run_points(bench_mpi_t *bench, options_t *options)
+static bool run_points(bench_mpi_t *bench, void *arg)
 {
+    options_t *options    = arg;
     unsigned char *send   = bench_mpi_alloc(2 * MAX_SIZE);
     unsigned char *recv   = bench_mpi_alloc(2 * MAX_SIZE);
     unsigned char *packed = bench_mpi_alloc(MAX_SIZE);
     bool right            = true;
     int i;
 
-    bench_mpi_probe_open(bench);
     for (i = 0; i < options->num_points; ++i) {
         options->points[i].used = options->used;
         options->points[i].send = send;
         options->points[i].recv = recv;
         right &= run_point(bench, &options->points[i], packed);
     }
-    bench_mpi_probe_close(bench);
     free(packed);
     free(recv);
     free(send);
@@ -267,19 +265,8 @@ static bool run_points(bench_mpi_t *bench, options_t *options)
 
 int main(int argc, char **argv)
 {
+    const bench_mpi_program_t program = {usage, parse_options, NULL, run_points};
     static options_t options;
-    bench_mpi_t bench;
-    const char *ranks;
-    int status, bad;
 
-    MPI_Init(&argc, &argv);
-    bench_mpi_init(&bench);
-    bad   = parse_options(&bench, &options, argc, argv);
-    ranks = (bench.num_ranks == 2) ? NULL : "exactly 2";
-    if (bench_mpi_may_run(&bench, bad, usage, ranks, &status) &&
-        !run_points(&bench, &options)) {
-        status = EXIT_FAILURE;
-    }
-    MPI_Finalize();
-    return status;
+    return bench_mpi_main(&program, &options, argc, argv);
 }
