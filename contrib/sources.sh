@@ -118,7 +118,7 @@ test_lists()
         groups GTEST_UNIT_GROUPS test/gtest/unit
         list RNDV_MODEL_SRCS $(files test/model 'rndv_*.cc' 'rndv_*.h')
         list MAILBOX_MODEL_SRCS $(files test/model 'mailbox_*.cc' 'mailbox_*.h')
-        list EPOCH_MODEL_SRCS $(files test/model 'epoch_*.cc' 'epoch_*.h')
+        list EPOCH_MODEL_SRCS $(files test/model 'epoch_*.cc' 'command_line.h' 'epoch_*.h')
         list MPI_TESTS $(programs test/mpi)
         list MPI_COMMON $(parts test/mpi)
         list MPI_MIX_MODES $(files test/mpi/mix_modes '*.c')

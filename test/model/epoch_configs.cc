@@ -3,13 +3,12 @@
 /* The configurations of the model of epochs, each of many scenarios, and the rules that can be left
  * out. */
 
+#include "command_line.h"
 #include "epoch_model.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <functional>
-#include <map>
 
 rules g_rules;
 bool g_has_fences;
@@ -158,28 +157,27 @@ bool explore_fences(int ranks, sum &all)
     return true;
 }
 
-struct mutation {
-    const char *name;
-    const char *config;
-    const char *text;
-    bool rules::*rule;
-};
-
-const mutation mutations[] = {
-        {"settle", "groups-two", "complete does not wait for puts", &rules::settle},
-        {"settle-fence", "fence-two", "a fence does not wait for puts", &rules::settle},
-        {"start", "groups-two", "start does not wait", &rules::start_waits},
+const std::vector<mutation> mutations = {
+        {"settle", "groups-two", "complete does not wait for puts",
+         []() { g_rules.settle = false; }},
+        {"settle-fence", "fence-two", "a fence does not wait for puts",
+         []() { g_rules.settle = false; }},
+        {"start", "groups-two", "start does not wait",
+         []() { g_rules.start_waits = false; }},
         {"pair-numbers", "groups-three",
-         "epochs are counted for a window, not for a pair", &rules::pair_numbers},
+         "epochs are counted for a window, not for a pair",
+         []() { g_rules.pair_numbers = false; }},
         {"pair-words", "groups-three", "all origins write the same words",
-         &rules::pair_words},
+         []() { g_rules.pair_words = false; }},
         {"numbers", "orders", "words are bits, cleared at the end of the epoch",
-         &rules::numbers},
+         []() { g_rules.numbers = false; }},
         {"numbers-fence", "fence-four",
-         "a barrier's words are bits, cleared by who waits", &rules::numbers},
-        {"rounds", "fence-three", "a barrier lacks its last round", &rules::all_rounds},
+         "a barrier's words are bits, cleared by who waits",
+         []() { g_rules.numbers = false; }},
+        {"rounds", "fence-three", "a barrier lacks its last round",
+         []() { g_rules.all_rounds = false; }},
         {"nocheck", "nocheck-first", "start counts an epoch that is not checked",
-         &rules::nocheck_silent},
+         []() { g_rules.nocheck_silent = false; }},
 };
 
 /* Which scenarios a configuration has. */
@@ -210,7 +208,7 @@ const std::map<std::string, config> configs = {
         {"fence-four", {"four ranks, three fences", config::FENCES, 4, 0, false}},
 };
 
-bool run(const config &chosen, sum &all)
+bool go_through(const config &chosen, sum &all)
 {
     g_has_fences = (chosen.what == config::FENCES);
     switch (chosen.what) {
@@ -223,64 +221,30 @@ bool run(const config &chosen, sum &all)
     }
 }
 
-int list()
+void print(const char *name, const config &one)
 {
-    printf("configurations (* in the test):\n");
-    for (const auto &config : configs) {
-        printf("  %c %-13s %s\n", config.second.is_tested ? '*' : ' ',
-               config.first.c_str(), config.second.text);
-    }
-    printf("mutations, and a configuration that finds each:\n");
-    for (const mutation &m : mutations) {
-        printf("    %-13s %-13s %s\n", m.name, m.config, m.text);
-    }
-    return 0;
+    printf("  %c %-13s %s\n", one.is_tested ? '*' : ' ', name, one.text);
 }
 
-int usage(FILE *stream, int status)
+bool run(const config &chosen)
 {
-    fprintf(stream, "Usage: epoch_model [--mutate NAME] CONFIGURATION | --list\n"
-                    "Goes through all interleavings of post, start, complete and wait, "
-                    "and of fences.\n"
-                    "The exit code is 1 if there is a violation, which is printed with "
-                    "the steps to\n"
-                    "it.\n");
-    return status;
+    sum all;
+
+    if (!go_through(chosen, all)) {
+        return false;
+    }
+    printf("%s: %zu scenarios, %zu states, no violation\n", chosen.text, all.scenarios,
+           all.states);
+    return true;
 }
 
 } // namespace
 
 int main(int argc, char **argv)
 {
-    int at = 1;
-    sum all;
-
-    if ((argc == 2) && !strcmp(argv[1], "--list")) {
-        return list();
-    }
-    if ((argc == 2) && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-        return usage(stdout, 0);
-    }
-    if ((argc > 3) && !strcmp(argv[1], "--mutate")) {
-        const mutation *found =
-                std::find_if(std::begin(mutations), std::end(mutations),
-                             [&](const mutation &m) { return !strcmp(m.name, argv[2]); });
-
-        if (found == std::end(mutations)) {
-            return usage(stderr, 2);
-        }
-        g_rules.*(found->rule) = false;
-        at                     = 3;
-    }
-    if ((at != argc - 1) || !configs.count(argv[at])) {
-        return usage(stderr, 2);
-    }
-    const config &chosen = configs.at(argv[at]);
-
-    if (!run(chosen, all)) {
-        return 1;
-    }
-    printf("%s: %zu scenarios, %zu states, no violation\n", chosen.text, all.scenarios,
-           all.states);
-    return 0;
+    return command_line<config>{
+            "Goes through all interleavings of post, start, complete and "
+            "wait, and of fences.",
+            configs, mutations, print, run}
+            .main(argc, argv);
 }

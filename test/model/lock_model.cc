@@ -12,10 +12,10 @@
  * join, to leave. Programs lock ranks in rising order, as programs have to that use several locks.
  */
 
+#include "command_line.h"
+
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -386,14 +386,7 @@ bool explore(size_t processes)
     return true;
 }
 
-struct mutation {
-    const char *name;
-    const char *config;
-    const char *text;
-    void (*set)();
-};
-
-const mutation mutations[] = {
+const std::vector<mutation> mutations = {
         {"join", "three", "who has locks waits in the row of a host's gate",
          []() { g_rules.join = false; }},
         {"alone", "two", "exclusive locks are inside together",
@@ -413,58 +406,23 @@ const std::map<std::string, config> configs = {
         {"two", {2, 1}},       {"three", {3, 1}},       {"four", {4, 1}},
         {"two-hosts", {2, 2}}, {"three-hosts", {3, 2}}, {"four-hosts", {4, 2}}};
 
-int list()
+void print(const char *name, const config &one)
 {
-    printf("configurations (* in the test):\n");
-    for (const auto &config : configs) {
-        printf("  * %-12s %zu processes, ranks on %d host%s\n", config.first.c_str(),
-               config.second.processes, config.second.hosts,
-               (config.second.hosts > 1) ? "s" : "");
-    }
-    printf("mutations, and a configuration that finds each:\n");
-    for (const mutation &m : mutations) {
-        printf("    %-10s %-11s %s\n", m.name, m.config, m.text);
-    }
-    return 0;
+    printf("  * %-12s %zu processes, ranks on %d host%s\n", name, one.processes,
+           one.hosts, (one.hosts > 1) ? "s" : "");
 }
 
-int usage(FILE *stream, int status)
+bool run(const config &chosen)
 {
-    fprintf(stream,
-            "Usage: lock_model [--mutate NAME] CONFIGURATION | --list\n"
-            "Goes through all interleavings of the locks of windows. The exit code is\n"
-            "1 if there is a violation, which is printed with the steps to it.\n");
-    return status;
+    g_hosts = chosen.hosts;
+    return explore(chosen.processes);
 }
 
 } // namespace
 
 int main(int argc, char **argv)
 {
-    int at = 1;
-
-    if ((argc == 2) && !strcmp(argv[1], "--list")) {
-        return list();
-    }
-    if ((argc == 2) && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-        return usage(stdout, 0);
-    }
-    if ((argc > 3) && !strcmp(argv[1], "--mutate")) {
-        const mutation *found =
-                std::find_if(std::begin(mutations), std::end(mutations),
-                             [&](const mutation &m) { return !strcmp(m.name, argv[2]); });
-
-        if (found == std::end(mutations)) {
-            return usage(stderr, 2);
-        }
-        found->set();
-        at = 3;
-    }
-    if ((at != argc - 1) || !configs.count(argv[at])) {
-        return usage(stderr, 2);
-    }
-    const config &chosen = configs.at(argv[at]);
-
-    g_hosts = chosen.hosts;
-    return explore(chosen.processes) ? 0 : 1;
+    return command_line<config>{"Goes through all interleavings of the locks of windows.",
+                                configs, mutations, print, run}
+            .main(argc, argv);
 }
