@@ -248,6 +248,19 @@ int node::rdma(enum ibv_wr_opcode opcode, size_t offset, uint32_t length,
     return post(wr, sge(offset, length));
 }
 
+int node::fetch_and_add(size_t offset, const node_address &peer, size_t remote_offset,
+                        uint64_t value)
+{
+    struct ibv_send_wr wr = {};
+
+    wr.opcode                = IBV_WR_ATOMIC_FETCH_AND_ADD;
+    wr.send_flags            = IBV_SEND_SIGNALED;
+    wr.wr.atomic.remote_addr = peer.memory + remote_offset;
+    wr.wr.atomic.rkey        = peer.rkey;
+    wr.wr.atomic.compare_add = value;
+    return post(wr, sge(offset, 8));
+}
+
 int node::datagram(struct ibv_ah *ah, uint32_t qpn, size_t offset, uint32_t length,
                    uint32_t qkey, uint64_t id)
 {

@@ -101,6 +101,9 @@ public:
     int rdma(enum ibv_wr_opcode opcode, size_t offset, uint32_t length,
              const node_address &peer, size_t remote_offset, uint64_t id = 3,
              unsigned flags = IBV_SEND_SIGNALED);
+    /* Add to the 8 bytes of a peer; what was there comes to the offset. */
+    int fetch_and_add(size_t offset, const node_address &peer, size_t remote_offset,
+                      uint64_t value);
     int datagram(struct ibv_ah *ah, uint32_t qpn, size_t offset, uint32_t length,
                  uint32_t qkey = TEST_QKEY, uint64_t id = 4);
 

@@ -81,17 +81,11 @@ TEST_F(test_softhca_atomic_owner, killed_and_its_slot_is_taken)
     pid_t pid         = spawn([&] {
         node b;
         node_address peer;
-        struct ibv_send_wr wr = {};
 
         to_parent.put(b.address());
         peer = to_child.get();
         b.connect(peer);
-        wr.opcode                = IBV_WR_ATOMIC_FETCH_AND_ADD;
-        wr.send_flags            = IBV_SEND_SIGNALED;
-        wr.wr.atomic.remote_addr = peer.memory;
-        wr.wr.atomic.rkey        = peer.rkey;
-        wr.wr.atomic.compare_add = 5;
-        EXPECT_EQ(0, b.post(wr, b.sge(0, 8)));
+        EXPECT_EQ(0, b.fetch_and_add(0, peer, 0, 5));
         EXPECT_EQ(IBV_WC_SUCCESS, b.wait().status);
         return true;
     });

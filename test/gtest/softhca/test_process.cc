@@ -74,13 +74,7 @@ TEST_F(test_softhca_process, all_operations)
         ASSERT_EQ(0, a.rdma(IBV_WR_RDMA_WRITE, 0, 9, peer, 2000));
         EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
 
-        struct ibv_send_wr wr    = {};
-        wr.opcode                = IBV_WR_ATOMIC_FETCH_AND_ADD;
-        wr.send_flags            = IBV_SEND_SIGNALED;
-        wr.wr.atomic.remote_addr = peer.memory + 3000;
-        wr.wr.atomic.rkey        = peer.rkey;
-        wr.wr.atomic.compare_add = 7;
-        ASSERT_EQ(0, a.post(wr, a.sge(64, 8)));
+        ASSERT_EQ(0, a.fetch_and_add(64, peer, 3000, 7));
         EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
 
         strcpy(a.at(0), "by send");
@@ -109,14 +103,7 @@ TEST_F(test_softhca_process, atomics)
             to_parent[i].put(b.address());
             to_child[i].get();
             for (int round = 0; round < ROUNDS; ++round) {
-                struct ibv_send_wr wr = {};
-
-                wr.opcode                = IBV_WR_ATOMIC_FETCH_AND_ADD;
-                wr.send_flags            = IBV_SEND_SIGNALED;
-                wr.wr.atomic.remote_addr = peer.memory;
-                wr.wr.atomic.rkey        = peer.rkey;
-                wr.wr.atomic.compare_add = 1;
-                EXPECT_EQ(0, b.post(wr, b.sge(0, 8)));
+                EXPECT_EQ(0, b.fetch_and_add(0, peer, 0, 1));
                 EXPECT_EQ(IBV_WC_SUCCESS, b.wait().status);
             }
             return true;

@@ -82,6 +82,18 @@ public:
         return all;
     }
 
+    /* A receive into the memory is complete, with these bytes, and nobody has called back for
+     * them. */
+    void check(const fake::recv_ptr &r, const bytes &data) const
+    {
+        ASSERT_TRUE(r->done);
+        EXPECT_EQ(UCS_OK, r->status);
+        EXPECT_EQ(data.size(), r->info.length);
+        EXPECT_TRUE(spread(data) == memory);
+        EXPECT_EQ(started, finished);
+        EXPECT_EQ(0u, callbacks);
+    }
+
     static constexpr uint8_t GAP = 0xee;
 
     ucp_datatype_t datatype = 0;

@@ -38,16 +38,6 @@ protected:
         return r;
     }
 
-    void check_in(const spread_type &type, const recv_ptr &r, const bytes &data)
-    {
-        ASSERT_TRUE(r->done);
-        EXPECT_EQ(UCS_OK, r->status);
-        EXPECT_EQ(data.size(), r->info.length);
-        EXPECT_TRUE(type.spread(data) == type.memory);
-        EXPECT_EQ(type.started, type.finished);
-        EXPECT_EQ(0u, type.callbacks);
-    }
-
     /* An RTR as the receiver would send it, of two runs of memory that is there */
     wire_msg grid_msg(uint32_t seen, uint32_t generation)
     {
@@ -83,7 +73,7 @@ TEST_F(test_rtr_grid, from_contiguous_data)
         EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
         EXPECT_EQ(writes + 1, m_a_rdma->writes) << "one operation for all runs";
         progress_both(3);
-        check_in(m_in, r, s->data);
+        m_in.check(r, s->data);
         check_sent(s);
         EXPECT_FALSE(is_any_sent()) << "no FIN";
     }
@@ -106,7 +96,7 @@ TEST_F(test_rtr_grid, many_runs)
         deliver();
         send_ptr s = send(of_all);
         progress_both(3);
-        check_in(m_in, r, s->data);
+        m_in.check(r, s->data);
         EXPECT_EQ(writes + 4, m_a_rdma->writes);
     }
 }
@@ -123,7 +113,7 @@ TEST_F(test_rtr_grid, from_few_runs)
     EXPECT_FALSE(s->done);
     m_a_rdma->holds = false;
     progress_both(3);
-    check_in(m_in, r, pattern(5, LARGE));
+    m_in.check(r, pattern(5, LARGE));
     check_sent(s);
     EXPECT_EQ(1u, m_conn->counters.tx_recv_rndv);
     EXPECT_EQ(m_out.started, m_out.finished);
@@ -146,7 +136,7 @@ TEST_F(test_rtr_grid, from_many_runs)
         m_a->progress();
         progress_both(3);
         if (strided) {
-            check_in(m_in, r, pattern(6, LARGE));
+            m_in.check(r, pattern(6, LARGE));
         } else {
             ASSERT_TRUE(r->done);
             EXPECT_TRUE(r->buffer == pattern(6, LARGE));
@@ -169,7 +159,7 @@ TEST_F(test_rtr_grid, from_the_pool)
     EXPECT_TRUE(s->done);
     s->data.assign(LARGE, 0xee);
     progress_both(3);
-    check_in(m_in, r, data);
+    m_in.check(r, data);
     EXPECT_EQ(1u, m_conn->counters.tx_recv_rndv);
 }
 
@@ -182,7 +172,7 @@ TEST_F(test_rtr_grid, shorter_messages_go_otherwise)
         recv_ptr r = post_in_seen();
         send_ptr s = send(length);
         pump();
-        check_in(m_in, r, s->data);
+        m_in.check(r, s->data);
         check_sent(s);
     }
     EXPECT_EQ(0u, m_a_rdma->writes);
@@ -203,7 +193,7 @@ TEST_F(test_rtr_grid, what_is_not_offered)
         EXPECT_EQ(RI_RTR_NONE, rtr(r));
         send_ptr s = send(m_in.size);
         pump();
-        check_in(m_in, r, s->data);
+        m_in.check(r, s->data);
     }
     m_b_rdma->reg_status = UCS_ERR_INVALID_ADDR; /* a hole, perhaps */
     m_in.make(RUN, GAP, RUNS);
@@ -212,7 +202,7 @@ TEST_F(test_rtr_grid, what_is_not_offered)
     m_b_rdma->reg_status = UCS_OK;
     send_ptr s           = send(LARGE);
     pump();
-    check_in(m_in, r, s->data);
+    m_in.check(r, s->data);
 }
 
 /* Whichever of the writes fails, and however: the message comes again. */
@@ -232,7 +222,7 @@ TEST_F(test_rtr_grid, failed_writes)
             fail_writes(FAILURES);
             m_a_rdma->start_status = m_a_rdma->end_status = UCS_OK;
             pump();
-            check_in(m_in, r, s->data);
+            m_in.check(r, s->data);
             check_sent(s);
             restart();
         }
@@ -273,7 +263,7 @@ TEST_F(test_rtr_grid, failed_writes_from_the_pool)
             pump();
             fail_writes(FAILURES);
             pump();
-            check_in(m_in, r, data);
+            m_in.check(r, data);
         }
     }
 }
@@ -293,7 +283,7 @@ TEST_F(test_rtr_grid, only_to_who_takes_them)
         deliver();
         send_ptr s = send(LARGE);
         pump();
-        check_in(m_in, r, s->data);
+        m_in.check(r, s->data);
         check_sent(s);
     }
 }
@@ -323,7 +313,7 @@ TEST_F(test_rtr_grid, in_a_channel)
     EXPECT_EQ(looked + 1, m_a->counters().streams.rx_looked);
     EXPECT_EQ(writes + 1, m_a_rdma->writes);
     pump();
-    check_in(m_in, r, s->data);
+    m_in.check(r, s->data);
     check_sent(s);
     EXPECT_EQ(0u, malformed());
     with_channels(false);
@@ -374,7 +364,7 @@ TEST_F(test_rtr_grid, way_fails)
     m_a_rdma->holds = false;
     pump();
     pump();
-    check_in(m_in, r, s->data);
+    m_in.check(r, s->data);
     check_sent(s);
 }
 
@@ -420,7 +410,7 @@ TEST_F(test_rtr_grid, the_grid_of_the_latest)
     deliver();
     send_ptr s = send(LARGE);
     progress_both(3);
-    check_in(other, r2, s->data);
+    other.check(r2, s->data);
     EXPECT_EQ(1u, m_a_rdma->writes);
 }
 
@@ -457,7 +447,7 @@ TEST_F(test_rtr_grid, among_others)
         pump();
         for (unsigned i = 0; i < count; ++i) {
             if (types[i]->datatype != 0) {
-                check_in(*types[i], recvs[i], sends[i]->data);
+                types[i]->check(recvs[i], sends[i]->data);
             } else {
                 check(recvs[i], sends[i]);
             }

@@ -40,16 +40,6 @@ protected:
         type.make_of(runs, behind);
     }
 
-    void check_in(const spread_type &type, const recv_ptr &r, const bytes &data)
-    {
-        ASSERT_TRUE(r->done);
-        EXPECT_EQ(UCS_OK, r->status);
-        EXPECT_EQ(data.size(), r->info.length);
-        EXPECT_TRUE(type.spread(data) == type.memory);
-        EXPECT_EQ(type.started, type.finished);
-        EXPECT_EQ(0u, type.callbacks);
-    }
-
     ri_stream_t *in() { return m_a->worker()->rings_in[0]; }
 
     unsigned defined() const
@@ -102,7 +92,7 @@ TEST_F(test_rtr_layout, from_contiguous_data)
 
         EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
         m_b->progress();
-        check_in(m_in, r, s->data);
+        m_in.check(r, s->data);
         pump();
         check_sent(s);
         EXPECT_EQ(1u, defined());
@@ -121,7 +111,7 @@ TEST_F(test_rtr_layout, shorter_messages)
         recv_ptr r = post_in_seen();
         send_ptr s = send(length);
         m_b->progress();
-        check_in(m_in, r, s->data);
+        m_in.check(r, s->data);
         EXPECT_EQ(++count, by_rtr());
     }
     EXPECT_EQ(1u, defined());
@@ -142,7 +132,7 @@ TEST_F(test_rtr_layout, from_runs)
         send_ptr s   = send_of(m_out);
         EXPECT_TRUE(s->done);
         m_b->progress();
-        check_in(m_in, r, data);
+        m_in.check(r, data);
         pump();
     }
     EXPECT_EQ(10u, by_rtr());
@@ -178,7 +168,7 @@ TEST_F(test_rtr_layout, many_layouts)
         for (size_t i = 0; i < now.size(); ++i) {
             send_ptr s = send(30000);
             m_b->progress();
-            check_in(*now[i], recvs[i], s->data);
+            now[i]->check(recvs[i], s->data);
         }
     }
     EXPECT_EQ(0u, m_a->counters().rx_stale);
@@ -193,7 +183,7 @@ TEST_F(test_rtr_layout, freed_types)
         recv_ptr r = post_in_seen();
         send_ptr s = send();
         m_b->progress();
-        check_in(m_in, r, s->data);
+        m_in.check(r, s->data);
     }
     EXPECT_EQ(100u, defined());
     EXPECT_EQ(100u, by_rtr());
@@ -225,7 +215,7 @@ TEST_F(test_rtr_layout, what_is_not_offered)
             EXPECT_EQ((what == 0) ? RI_RTR_BY_GRANT : RI_RTR_NONE, rtr(r));
             send_ptr s = send(length);
             pump();
-            check_in(m_in, r, s->data);
+            m_in.check(r, s->data);
         }
     }
     EXPECT_EQ(1u, defined());
@@ -245,7 +235,7 @@ TEST_F(test_rtr_layout, failed_writes)
         m_a_plane->write_status = UCS_OK;
         m_a_plane->move_before  = 0;
         pump();
-        check_in(m_in, r, s->data);
+        m_in.check(r, s->data);
         check_sent(s);
     }
 }
@@ -262,7 +252,7 @@ TEST_F(test_rtr_layout, late_rtr)
     m_a->progress();
     EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
     pump();
-    check_in(m_in, r, s->data);
+    m_in.check(r, s->data);
     check_sent(s);
 }
 
@@ -274,7 +264,7 @@ TEST_F(test_rtr_layout, found_by_a_send)
 
     EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
     m_b->progress();
-    check_in(m_in, r, s->data);
+    m_in.check(r, s->data);
     EXPECT_EQ(1u, by_rtr());
 }
 
@@ -293,7 +283,7 @@ TEST_F(test_rtr_layout, full_ring)
         EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
         send_ptr s = send();
         pump();
-        check_in(m_in, r, s->data);
+        m_in.check(r, s->data);
     }
 }
 
@@ -309,7 +299,7 @@ TEST_F(test_rtr_layout, ring_ends)
     EXPECT_EQ(0u, m_conn->rtr.table->num_waiting);
     send_ptr s = send();
     pump();
-    check_in(m_in, r, s->data);
+    m_in.check(r, s->data);
 }
 
 TEST_F(test_rtr_layout, cancel)
@@ -322,7 +312,7 @@ TEST_F(test_rtr_layout, cancel)
     EXPECT_EQ(0u, m_a_plane->writes) << "what was withdrawn";
     recv_ptr r2 = post_in(m_in);
     pump();
-    check_in(m_in, r2, s->data);
+    m_in.check(r2, s->data);
 }
 
 /* A receiver that waits copies, too, or reads: the RTR stays unused. */
@@ -334,7 +324,7 @@ TEST_F(test_rtr_layout, receiver_that_waits)
     send_ptr s = send();
     EXPECT_EQ(0u, m_a_plane->writes);
     pump();
-    check_in(m_in, r, s->data);
+    m_in.check(r, s->data);
     EXPECT_EQ(0u, by_rtr());
 }
 

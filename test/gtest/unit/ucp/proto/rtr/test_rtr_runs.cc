@@ -21,16 +21,6 @@ protected:
         m_in.make(RUN, GAP, RUNS);
     }
 
-    void check_in(const recv_ptr &r, const bytes &data, size_t length = LARGE)
-    {
-        ASSERT_TRUE(r->done);
-        EXPECT_EQ(UCS_OK, r->status);
-        EXPECT_EQ(length, r->info.length);
-        EXPECT_TRUE(m_in.spread(data) == m_in.memory);
-        EXPECT_EQ(m_in.started, m_in.finished);
-        EXPECT_EQ(0u, m_in.callbacks);
-    }
-
     /* What a sender of runs sends */
     void fill_out(size_t run, size_t gap, size_t runs)
     {
@@ -62,7 +52,7 @@ TEST_F(test_rtr_runs, from_contiguous_data)
         EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
         EXPECT_EQ(writes + 1, m_a_plane->writes) << "one operation for all runs";
         m_b->progress();
-        check_in(r, s->data);
+        m_in.check(r, s->data);
         pump();
         check_sent(s);
     }
@@ -80,7 +70,7 @@ TEST_F(test_rtr_runs, shorter_messages)
         recv_ptr r = post_in_seen();
         send_ptr s = send(length);
         m_b->progress();
-        check_in(r, s->data, length);
+        m_in.check(r, s->data);
         pump();
         check_sent(s);
         EXPECT_EQ(++count, by_rtr());
@@ -105,7 +95,7 @@ TEST_F(test_rtr_runs, from_runs)
             EXPECT_TRUE(s->done);
             m_b->progress();
             if (strided) {
-                check_in(r, pattern(5, length), length);
+                m_in.check(r, pattern(5, length));
             } else {
                 ASSERT_TRUE(r->done);
                 EXPECT_TRUE(r->buffer == pattern(5, length));
@@ -128,7 +118,7 @@ TEST_F(test_rtr_runs, from_pieces)
     send_ptr s                 = m_a->send_of(m_conn, iov, 3, ucp_dt_make_iov(), TAG);
     m_a->worker()->progressing = 0;
     m_b->progress();
-    check_in(r, data);
+    m_in.check(r, data);
     EXPECT_EQ(1u, by_rtr());
 }
 
@@ -150,7 +140,7 @@ TEST_F(test_rtr_runs, receiver_that_waits)
         }
         EXPECT_EQ(0u, m_a_plane->writes);
         pump();
-        check_in(r, data);
+        m_in.check(r, data);
         check_sent(s);
         say(0);
     }
@@ -171,7 +161,7 @@ TEST_F(test_rtr_runs, what_is_not_offered)
         EXPECT_EQ(RI_RTR_NONE, rtr(r));
         send_ptr s = send(m_in.size);
         pump();
-        check_in(r, s->data, m_in.size);
+        m_in.check(r, s->data);
     }
     m_in.make(RUN, GAP, RUNS);
     for (bool by_setting : {false, true}) {
@@ -182,7 +172,7 @@ TEST_F(test_rtr_runs, what_is_not_offered)
         EXPECT_EQ(RI_RTR_NONE, rtr(r));
         send_ptr s = send();
         pump();
-        check_in(r, s->data);
+        m_in.check(r, s->data);
     }
 }
 
@@ -200,7 +190,7 @@ TEST_F(test_rtr_runs, short_runs_of_the_sender)
         EXPECT_EQ(run_min == 1000, m_a_plane->writes > writes);
         ri_config.dt_run_min = 4096;
         pump();
-        check_in(r, pattern(5, LARGE));
+        m_in.check(r, pattern(5, LARGE));
         check_sent(s);
     }
 }
@@ -232,7 +222,7 @@ TEST_F(test_rtr_runs, failed_writes)
         m_a_plane->write_status = UCS_OK;
         m_a_plane->move_before  = 0;
         pump();
-        check_in(r, s->data, 200 * 8192);
+        m_in.check(r, s->data);
         check_sent(s);
     }
 }
@@ -251,7 +241,7 @@ TEST_F(test_rtr_runs, late_rtr)
     EXPECT_LT(writes, m_a_plane->writes);
     EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
     pump();
-    check_in(r, s->data);
+    m_in.check(r, s->data);
     check_sent(s);
 }
 
@@ -274,7 +264,7 @@ TEST_F(test_rtr_runs, ring_ends)
     pump();
     EXPECT_EQ(0u, m_a->worker()->num_rings);
     EXPECT_EQ(0u, m_conn->rtr.table->num_late + m_conn->rtr.table->num_waiting);
-    check_in(r, s->data);
+    m_in.check(r, s->data);
     send_ptr s2 = send();
     pump();
     ASSERT_TRUE(r2->done);
@@ -333,7 +323,7 @@ TEST_F(test_rtr_runs, cancel)
     EXPECT_EQ(0u, m_a_plane->writes) << "what was withdrawn";
     recv_ptr r2 = post_in(m_in);
     pump();
-    check_in(r2, s->data);
+    m_in.check(r2, s->data);
 }
 
 /* The grids of RTRs that wait are each their own. */
