@@ -5,18 +5,17 @@
  * RTRs of receives that are posted, matched or cancelled: the queue, and which are sent.
  */
 #include "rtr.h"
-#include "../../../ucs/random.h"
 #include "../../../ucs/settings.h"
 #include "../../core/activity.h"
 #include "../../core/memory.h"
 #include "../../link/ring_life.h"
 #include "rtr_withdraw.h"
 #include "rtr_deep.h"
+#include "rtr_host.h"
 #include "rtr_meet.h"
 #include "rtr_net.h"
 #include "rtr_queue.h"
 #include "rtr_entries.h"
-#include "rtr_layout.h"
 #include "rtr_done.h"
 #include "rtr_state.h"
 #include "rtr_ud.h"
@@ -35,73 +34,16 @@ typedef enum rtr_answer {
     RTR_NEVER
 } rtr_answer_t;
 
-static int rtr_may_use(const ri_conn_t *conn)
-{
-    return (conn->status == UCS_OK) &&
-           !(conn->flags & (RI_CONN_NO_RING | RI_CONN_CLOSING));
-}
-
-/* Where messages go one way only nothing else makes a ring the other way. */
-static void rtr_ask_for_ring(const ri_peer_t *peer)
-{
-    ri_conn_t *conn;
-
-    ucs_list_for_each(conn, &peer->conns, peer_list) {
-        if (rtr_may_use(conn) && (conn->flags & RI_CONN_USER)) {
-            ri_ring_life_ask(conn);
-            return;
-        }
-    }
-}
-
-/* A ring to the peer in which an RTR can go, with a free grant. Without one, *answer says
- * whether there may be one later. */
-static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
-{
-    ri_conn_t *conn;
-
-    *answer = RTR_NEVER;
-
-    ucs_list_for_each(conn, &peer->conns, peer_list) {
-        if ((conn->ring == NULL) || !rtr_may_use(conn)) {
-            continue;
-        }
-        if (conn->rtr.grants == NULL) {
-            conn->rtr.grants = calloc(1, sizeof(*conn->rtr.grants));
-            if (conn->rtr.grants == NULL) {
-                return NULL;
-            }
-            conn->rtr.grants->free       = ~0u;
-            conn->rtr.grants->generation = (uint32_t)ri_random();
-        }
-        if (conn->rtr.grants->free != 0) {
-            return conn;
-        }
-        *answer = RTR_FULL;
-    }
-    if (*answer == RTR_NEVER) {
-        rtr_ask_for_ring(peer);
-    }
-    return NULL;
-}
-
 /* Whether a receive has offered its memory to another sender. */
 static int rtr_is_for_other(const ri_recv_req_t *recv, const ri_stream_t *stream)
 {
     return ri_rtr_state_is_offered(recv) && (recv->rtr.stream != stream);
 }
 
-/* Whether RTRs to a sender go with grants, in shared memory; else by message. Without a plane
- * to it nobody can tell whether the sender is still there. */
-static int rtr_has_grants(const ri_stream_t *stream)
-{
-    return stream->plane_write && (stream->peer->local.ep != NULL);
-}
-
 /* Whether RTRs to a sender can be withdrawn without asking it. */
 static int rtr_needs_no_answer(const ri_stream_t *stream)
 {
-    return rtr_has_grants(stream) || ri_rtr_ud_is_possible(stream);
+    return ri_rtr_host_is_possible(stream) || ri_rtr_ud_is_possible(stream);
 }
 
 /* Whether a receive has an RTR of the other kind. */
@@ -142,154 +84,34 @@ static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream,
     return ahead;
 }
 
-/* Where the memory of a receive is that is offered within a host. */
-typedef struct rtr_place {
-    uint64_t address; /* of the first run, if it is a grid */
-    ri_wire_grid_t grid;
-    ri_layout_t *layout; /* NULL: it is contiguous, or a grid */
-} rtr_place_t;
-
-/* Find out where the memory of a receive is; of one that is offered through a network only whether
- * that can be said. @return Whether it may be offered. */
+/* Find out whether the memory of a receive can be said to the sender of a stream; within a host also
+ * where it is. @return Whether it may be offered. */
 static int rtr_find_place(const ri_recv_req_t *recv, const ri_stream_t *stream,
-                          rtr_place_t *place)
+                          ri_rtr_place_t *place)
 {
-    place->address = (uintptr_t)recv->data.buffer;
-    place->layout  = NULL;
-    if (ri_dt_is_contig(&recv->data)) {
-        return 1;
+    if (ri_rtr_host_is_possible(stream)) {
+        return ri_rtr_host_find_place(recv, stream, place);
     }
-    if (!rtr_has_grants(stream)) {
-        return !rtr_needs_no_answer(stream) && ri_rtr_net_takes(recv, stream);
-    }
-    if (stream->plane_grids && ri_dt_grid(&recv->data, &place->address, &place->grid)) {
-        return place->grid.run >= ri_config.dt_run_host;
-    }
-    place->layout = stream->plane_layouts ? ri_dt_described(&recv->data) : NULL;
-    return (place->layout != NULL) &&
-           (ri_dt_run_mean(&recv->data) >= ri_config.dt_run_host);
+    return ri_dt_is_contig(&recv->data) ||
+           (!ri_rtr_ud_is_possible(stream) && ri_rtr_net_takes(recv, stream));
 }
 
-/* The payloads of an RTR in a ring, which begin in the same way. */
-typedef union rtr_payload {
-    ri_wire_rtr_t rtr;
-    ri_wire_rtr_runs_t runs;
-    ri_wire_rtr_layout_t layout;
-} rtr_payload_t;
-
-/* Say where the memory of a receive is. @return The length of the payload; 0: the ring has no room
- * for the definition of its layout; below 0: it cannot be said in this ring. */
-static int rtr_put_place(ri_conn_t *conn, const ri_recv_req_t *recv,
-                         const rtr_place_t *place, rtr_payload_t *payload)
+/* Send the RTR by the way that the sender of the stream is reached. */
+static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream,
+                             const ri_rtr_place_t *place, int ahead)
 {
     ucs_status_t status;
 
-    if (place->layout != NULL) {
-        payload->layout.count = recv->data.count;
-        status                = ri_rtr_layout_name(conn, place->layout, &payload->layout);
-        return (status == UCS_OK)              ? (int)sizeof(payload->layout) :
-               (status == UCS_ERR_NO_RESOURCE) ? 0 :
-                                                 -1;
+    if (ri_rtr_host_is_possible(stream)) {
+        status = ri_rtr_host_send(recv, stream, place, ahead);
+    } else if (ri_rtr_ud_is_possible(stream)) {
+        status = ri_rtr_ud_send(recv, stream, ahead);
+    } else {
+        status = ri_rtr_net_send(recv, stream, ahead);
     }
-    if (ri_dt_is_contig(&recv->data)) {
-        return sizeof(payload->rtr);
-    }
-    payload->runs.grid = place->grid;
-    return sizeof(payload->runs);
-}
-
-/* Write the RTR of a receive into a ring. @return As rtr_put_place(). */
-static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stream,
-                   const rtr_place_t *place, int ahead)
-{
-    rtr_payload_t msg = {.layout = {.rtr = {.mask       = recv->mask,
-                                            .address    = place->address,
-                                            .length     = recv->data.length,
-                                            .seen       = stream->next_sn - 1,
-                                            .ahead      = ahead,
-                                            .grant      = recv->rtr.index,
-                                            .generation = recv->rtr.generation}}};
-    int length        = rtr_put_place(conn, recv, place, &msg);
-    ri_ring_record_t *record;
-
-    if (length <= 0) {
-        return length;
-    }
-    record = ri_ring_tx_reserve(conn->ring, length);
-    if (record == NULL) {
-        return 0;
-    }
-    assert(conn->rtr.grants->recv[recv->rtr.index] == NULL);
-    ri_ring_grant_offer(ri_rtr_state_grant(recv), recv->rtr.generation);
-    memcpy(ri_ring_payload(record, length), &msg, length);
-    record->type  = RI_WIRE_RTR;
-    record->hint  = ri_peer_take_hint(conn->peer);
-    record->value = recv->id;
-    record->extra = stream->remote_conn_id;
-    record->tag   = recv->tag;
-    ri_ring_tx_commit(conn->ring, record, length);
-    ++conn->counters.tx_control;
-    return length;
-}
-
-/* Take a grant and send the RTR. */
-static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream,
-                             const rtr_place_t *place, int ahead)
-{
-    ri_worker_t *worker = recv->super.worker;
-    rtr_answer_t answer;
-    ri_conn_t *conn = rtr_find_conn(stream->peer, &answer);
-    ri_rtr_grants_t *grants;
-    int length;
-
-    if (conn == NULL) {
-        return answer;
-    }
-    recv->id = ri_id_alloc(&worker->recv_ids, recv);
-    if (recv->id == 0) {
-        return RTR_NEVER;
-    }
-    recv->rndv.stream    = NULL; /* by its id, only PLACED is for it */
-    grants               = conn->rtr.grants;
-    recv->rtr.conn       = conn;
-    recv->rtr.index      = __builtin_ctz(grants->free);
-    recv->rtr.generation = ++grants->generation;
-    length               = rtr_put(recv, conn, stream, place, ahead);
-    if (length <= 0) {
-        ri_id_free(&worker->recv_ids, recv->id);
-        recv->id       = 0;
-        recv->rtr.conn = NULL;
-        if (length < 0) {
-            return RTR_NEVER;
-        }
-        worker->rtr.retry = 1; /* nothing tells when there is room */
-        worker->rtr.turns = UINT_MAX;
-        worker->attention = 1;
-        return RTR_FULL;
-    }
-
-    grants->free &= ~(1u << recv->rtr.index);
-    grants->recv[recv->rtr.index] = recv;
-    recv->rtr.stream              = stream;
-    ri_rtr_state_set(recv, RI_RTR_BY_GRANT);
-    ucs_list_add_tail(&stream->rtr.recvs, &recv->list);
-    ++stream->rtr.num;
-    ++worker->counters.rtr_sent;
-    ri_trace(&worker->trace, RI_TRACE_RTR_SENT, recv->tag, recv->id);
-    return RTR_SENT;
-}
-
-static rtr_answer_t rtr_send_net(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
-{
-    switch (ri_rtr_ud_is_possible(stream) ? ri_rtr_ud_send(recv, stream, ahead) :
-                                            ri_rtr_net_send(recv, stream, ahead)) {
-    case UCS_OK:
-        return RTR_SENT;
-    case UCS_ERR_NO_RESOURCE:
-        return RTR_FULL;
-    default:
-        return RTR_NEVER;
-    }
+    return (status == UCS_OK)              ? RTR_SENT :
+           (status == UCS_ERR_NO_RESOURCE) ? RTR_FULL :
+                                             RTR_NEVER;
 }
 
 /* Whether others wait for room at a peer. */
@@ -327,7 +149,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
     ri_stream_t *stream = ri_id_get(&worker->stream_ids, stream_id);
     ri_recv_req_t **waiters;
     ri_recv_req_t *other;
-    rtr_place_t place;
+    ri_rtr_place_t place;
     int ahead;
 
     if ((recv->mask_class == NULL) || (stream == NULL) || stream->broken ||
@@ -364,8 +186,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
     if ((stream->peer != from) && rtr_is_full(stream->peer)) {
         return RTR_FULL;
     }
-    return rtr_has_grants(stream) ? rtr_send(recv, stream, &place, ahead) :
-                                    rtr_send_net(recv, stream, ahead);
+    return rtr_send(recv, stream, &place, ahead);
 }
 
 void ri_rtr_posted(ri_recv_req_t *recv)
