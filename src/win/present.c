@@ -9,12 +9,8 @@
  * are as late. So the result does not depend on which rank waits for which other one in MPI_Init():
  * the ranks of one file see each other, and see nobody else.
  *
- * What the name is made of must be the same for all ranks of a job, and only for them. The launcher
- * gives it to the ranks: PMIx has a name for the job, and one for its server; with the simpler PMI
- * it is the process at the other end of a connection; Slurm has numbers. If two jobs have the same
- * name all the same, a number is in the file twice, and the file counts for nothing. Processes that
- * PMI has spawned have the same connection as those that have spawned them, so that they have no
- * name.
+ * The job has its name from the launcher (job.h). If two jobs have the same name all the same, a
+ * number is in the file twice, and the file counts for nothing.
  *
  * A rank that is in the file must not leave a window to the MPI for a reason that the others cannot
  * know. So the job ends where that would be necessary.
@@ -23,6 +19,7 @@
  * it looks. A lock of each rank in a file: a program that closes all its files gives it back.
  */
 #include "present.h"
+#include "job.h"
 #include "setting.h"
 #include "../ucp/core/window_ops.h"
 #include "../ucs/clock.h"
@@ -39,7 +36,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,12 +63,9 @@
 static struct {
     pthread_mutex_t lock;
     int has_begun, has_ended;
-    int rank; /* as the launcher says */
-    int fd;   /* the file, until MPI_Init() has ended; -1: there is none */
+    ri_job_t job;
+    int fd; /* the file, until MPI_Init() has ended; -1: there is none */
     char path[96];
-    char job[512];
-    uint32_t number;  /* of the job, the same on all hosts */
-    int is_named;     /* and of no other job */
     int is_told;      /* the address of this process says that it takes windows */
     const char *why;  /* this rank is not present; NULL: it is */
     int ranks;        /* of MPI_COMM_WORLD */
@@ -81,113 +74,10 @@ static struct {
              .fd   = -1,
              .why  = "MPI_Init() was not called by way of this library"};
 
-/* A variable that is a number. @return -1 if it is not there, or no number. */
-static int present_number(const char *name)
-{
-    const char *value = getenv(name);
-    char *end;
-    long number;
-
-    if (value == NULL) {
-        return -1;
-    }
-    number = strtol(value, &end, 10);
-    return ((end == value) || (*end != '\0') || (number < 0) || (number > INT32_MAX)) ?
-                   -1 :
-                   (int)number;
-}
-
-/* @return A number of a text, which is not 0. */
-static uint32_t present_hash(const char *text)
-{
-    uint64_t hash = ri_hash_text(text);
-
-    return (uint32_t)(hash ^ (hash >> 32)) | 1;
-}
-
-/* @return Whether PMI says which job this is, and which rank of it. */
-static int present_is_pmi(void)
-{
-    /* Launchers on two hosts have nothing in common that they tell */
-    present.number    = present_hash("pmi");
-    struct ucred peer = {};
-    socklen_t length  = sizeof(peer);
-    int fd            = present_number("PMI_FD");
-    uint64_t start;
-
-    present.rank = present_number("PMI_RANK");
-    if ((present.rank < 0) || (fd < 0) || (getenv("PMI_SPAWNED") != NULL) ||
-        (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) ||
-        (peer.pid <= 0)) {
-        return 0;
-    }
-    start = ri_host_process_start((uint32_t)peer.pid);
-    snprintf(present.job, sizeof(present.job), "pmi %d %llu of %d", (int)peer.pid,
-             (unsigned long long)start, present_number("PMI_SIZE"));
-    return start != 0;
-}
-
-/* The server of PMIx on this host: names of jobs are made of few bits, and may repeat. */
-static const char *present_pmix_server(void)
-{
-    static const char *const names[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4",
-                                        "PMIX_SERVER_URI3", "PMIX_SERVER_URI21",
-                                        "PMIX_SERVER_URI2"};
-    const char *value                = NULL;
-    size_t i;
-
-    for (i = 0; (i < sizeof(names) / sizeof(names[0])) && (value == NULL); ++i) {
-        value = getenv(names[i]);
-    }
-    return (value == NULL) ? "" : value;
-}
-
-/* As present_is_pmi(), by PMIx. */
-static int present_is_pmix(void)
-{
-    const char *name = getenv("PMIX_NAMESPACE");
-
-    present.rank = present_number("PMIX_RANK");
-    if ((name == NULL) || (present.rank < 0)) {
-        return 0;
-    }
-    present.number   = present_hash(name);
-    present.is_named = 1;
-    snprintf(present.job, sizeof(present.job), "pmix %s %s", name, present_pmix_server());
-    return 1;
-}
-
-/* As present_is_pmi(), by Slurm's own numbers. */
-static int present_is_slurm(void)
-{
-    int job  = present_number("SLURM_JOB_ID");
-    int step = present_number("SLURM_STEP_ID");
-
-    present.rank = present_number("SLURM_PROCID");
-    if ((present.rank < 0) || (job < 0) || (step < 0)) {
-        return 0;
-    }
-    snprintf(present.job, sizeof(present.job), "slurm %d.%d %d", job, step,
-             present_number("SLURM_RESTART_COUNT"));
-    present.number   = present_hash(present.job);
-    present.is_named = 1;
-    return 1;
-}
-
-/* A job may run within another one, whose launcher has left its variables. */
-static int present_has_job(void)
-{
-#ifdef OPEN_MPI
-    return present_is_pmix() || present_is_pmi() || present_is_slurm();
-#else
-    return present_is_pmi() || present_is_pmix() || present_is_slurm();
-#endif
-}
-
 /* @return Whether the file has a name. */
 static int present_set_path(void)
 {
-    uint64_t hash = ri_hash_text(present.job);
+    uint64_t hash = ri_hash_text(present.job.name);
     uint64_t host = ri_host_id();
 
     snprintf(present.path, sizeof(present.path),
@@ -290,7 +180,7 @@ static present_try_t present_enter_locked(void)
     if ((count > 0) && (here[count - 1] == PRESENT_END)) {
         present_remove_name();
         result = PRESENT_AGAIN;
-    } else if (present_write((uint32_t)present.rank)) {
+    } else if (present_write((uint32_t)present.job.rank)) {
         result = PRESENT_IN;
     }
     free(here);
@@ -326,7 +216,7 @@ static const char *present_enter(void)
         return PRESENT_REORDER
                 " is set, so the MPI's numbers of ranks are not the launcher's";
     }
-    if (!present_has_job()) {
+    if (!ri_job_find(&present.job)) {
         return "the launcher gives no name to the job";
     }
     if (!present_set_path()) {
@@ -344,7 +234,7 @@ static void present_tell(void)
     ri_window_tell_t tell = (ri_window_tell_t)dlsym(RTLD_DEFAULT, RI_WINDOW_TELL_SYMBOL);
 
     if ((tell != NULL) && ri_setting_takes_hosts()) {
-        tell(present.number, (uint32_t)present.rank);
+        tell(present.job.number, (uint32_t)present.job.rank);
         present.is_told = 1;
     }
 }
@@ -356,7 +246,7 @@ static void present_told(void)
                                                        RI_WINDOW_BEGAN_SYMBOL);
 
     if (began != NULL) {
-        began(present.is_named);
+        began(present.job.is_named);
     }
 }
 
@@ -419,7 +309,7 @@ static const char *present_see(void)
     present_remove_name();
     if ((PMPI_Comm_size(MPI_COMM_WORLD, &present.ranks) != MPI_SUCCESS) ||
         (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS) ||
-        ((rank != present.rank) && (present.ranks > 1))) {
+        ((rank != present.job.rank) && (present.ranks > 1))) {
         present_abort("it has another number than the launcher says");
     }
     present.is_here = calloc((size_t)present.ranks, sizeof(*present.is_here));
@@ -428,7 +318,7 @@ static const char *present_see(void)
     }
     if (present.ranks == 1) {
         /* The MPI may not know the launcher, which has started several: each is alone then */
-        present.rank       = rank;
+        present.job.rank   = rank;
         present.is_here[0] = 1;
         free(here);
         return NULL;
@@ -508,7 +398,7 @@ static const char *present_look_far(const int *of_world, int ranks)
     int i;
 
     for (i = 0; (i < ranks) && (look != NULL); ++i) {
-        if (of_world[i] == present.rank) {
+        if (of_world[i] == present.job.rank) {
             continue;
         }
         is = look((uint32_t)of_world[i]);
