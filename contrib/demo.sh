@@ -11,7 +11,7 @@
 #   --mpi mpich|openmpi  the MPI that it shows (mpich)
 #   --build-dir DIR      where to build (build/demo)
 #   -h, --help           this text
-set -u
+set -u -o pipefail
 . "$(dirname "$0")/bench/run.sh"
 
 mpi=mpich
@@ -31,8 +31,7 @@ fi
 echo
 echo "2/3 Build in $build_dir"
 "$root/contrib/check.sh" --no-deps --only configure,build --build-dir "$build_dir" |
-    sed -n '/^\[/p; /^        /p'
-[ "${PIPESTATUS[0]}" -eq 0 ] || die "the build failed, see above"
+    sed -n '/^\[/p; /^        /p' || die "the build failed, see above"
 
 echo
 echo "3/3 Measurement: $title, 2 ranks, shared memory, stock UCX and ucxri in turn"
@@ -51,10 +50,7 @@ table()
     printf '\n%s\n%22s %11s %12s     ratio\n' "$2" "" stock ucxri
     awk -F, -v mpi=$mpi -v pattern="$1" '
         function size_text(size) {
-            if (size >= 1048576) {
-                return size / 1048576 " MB"
-            }
-            return size >= 1024 ? size / 1024 " KB" : size " B"
+            return size >= 1048576 ? size / 1048576 " MB" : size >= 1024 ? size / 1024 " KB" : size " B"
         }
         $1 == mpi && $2 ~ pattern && $4 == "ring" && $5 == "stock" {
             label = sub(/^progress:/, "", $2) ? $2 " " size_text($3) : size_text($3)
@@ -92,9 +88,7 @@ to_png()
     [ -s "$2" ] || { rm -f "$2"; return 1; }
 } >/dev/null 2>&1 </dev/null
 
-perf=$build_dir/src/ucxri_perf
-raw=$results/raw.csv
-out=$results
+perf=$build_dir/src/ucxri_perf raw=$results/raw.csv out=$results
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 chart progress "Progress while computing: stock UCX beside ucxri" $mpi '^progress:' \

@@ -17,11 +17,6 @@
 #
 # Exit code 3: a budget is missed or could not be measured.
 
-BEGIN {
-    exit_code = 0
-    num_budgets = num_keys = num_probes = 0
-}
-
 # Budgets
 
 FILENAME == ARGV[1] {
@@ -168,7 +163,7 @@ function report(variant, key, against, base, base_name,    part, series, probed,
     }
 }
 
-function report_mode(mode,    i, part, key, variant, best, ideal)
+function report_mode(mode,    i, part, key, variant, best)
 {
     for (i = 1; i <= num_keys; i++) {
         key = keys[i]
@@ -179,9 +174,8 @@ function report_mode(mode,    i, part, key, variant, best, ideal)
         best = best_of(schemes, num_schemes, key, unit[key])
         if (part[2] ~ /^progress:/) {
             variant = (mode == "stock") ? best : mode
-            ideal = "ideal" substr(part[2], 9)
-            report(variant, key, "ideal",
-                   variant SUBSEP part[1] SUBSEP ideal SUBSEP part[3], "ideal")
+            report(variant, key, "ideal", variant SUBSEP part[1] SUBSEP \
+                   "ideal" substr(part[2], 9) SUBSEP part[3], "ideal")
         }
         if ((part[1], part[2]) in against_empty) {
             if (part[3] + 0 > 0) {

@@ -2,17 +2,10 @@
 #
 # Prints what ucxri_info says that peers take, for numbers of peers that do not fit here as well.
 
-# The number in front of a word
-function number(word,    i)
+# The number in front of a text
+function number(text)
 {
-    for (i = 2; i <= NF && $i != word; i++) {
-    }
-    return $(i - 1) + 0
-}
-
-function line(plane, n, bytes)
-{
-    print n, plane, bytes, int(bytes / n), "computed"
+    return match($0, "[0-9]+ " text) ? substr($0, RSTART) + 0 : 0
 }
 
 /^peers by rc/ {
@@ -22,7 +15,7 @@ function line(plane, n, bytes)
 /^peers by ud/ {
     ud = number("bytes")
     num_qps = number("queue")
-    qp = $(NF - 3) + 0
+    qp = number("bytes for all")
 }
 
 END {
@@ -31,7 +24,8 @@ END {
     }
     n = split("64 1024 8192", peers, " ")
     for (i = 1; i <= n; i++) {
-        line("rc", peers[i], peers[i] * rc)
-        line("ud", peers[i], peers[i] * ud + num_qps * qp)
+        bytes = peers[i] * ud + num_qps * qp
+        print peers[i], "rc", peers[i] * rc, rc, "computed"
+        print peers[i], "ud", bytes, int(bytes / peers[i]), "computed"
     }
 }

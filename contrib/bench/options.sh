@@ -17,18 +17,10 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 # The options, where none is given
-mpis=()
-skip=()
-rounds=
-sizes=
-rows=
+mpis=() skip=()
+rounds="" sizes="" rows="" lib="" out="" cpus=""
+strict=no quick=no add=no
 build_dir=$root/build
-lib=
-out=
-cpus=
-strict=no
-quick=no
-add=no
 
 # read_options SKIPPABLE ARGUMENT...: those of a script that measures; SKIPPABLE are the values of
 # --skip. Those of --mpi are in mpis then, and that of --only in set.
@@ -55,19 +47,11 @@ skips()
     [[ " ${skip[*]} " == *" $1 "* ]]
 }
 
-# choose_cpus: the two cores, cpu0 and cpu1: those of --cpus, or the first two that this shell may
-# use
-choose_cpus()
+# first_cpus: prints the first two cores that this shell may use
+first_cpus()
 {
-    local list
-    if [ -z "$cpus" ]; then
-        mapfile -t list < <(sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status | tr , '\n' |
-                            awk -F- '{ for (cpu = $1; cpu <= $NF; cpu++) print cpu }')
-        [ ${#list[@]} -ge 2 ] || die "two cores are needed, and this shell may use only one"
-        cpus=${list[0]},${list[1]}
-    fi
-    cpu0=${cpus%,*}
-    cpu1=${cpus#*,}
+    sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status | tr , '\n' |
+        awk -F- '{ for (cpu = $1; cpu <= $NF; cpu++) print cpu }' | sed 2q | paste -sd,
 }
 
 # prepare [TARGET]: the cores, the built tree with the programs that measure and TARGET, the library, and
@@ -75,7 +59,9 @@ choose_cpus()
 prepare()
 {
     command -v taskset >/dev/null || die "taskset is missing (package util-linux)"
-    choose_cpus
+    cpus=${cpus:-$(first_cpus)}
+    [[ $cpus == *,* ]] || die "two cores are needed, and this shell may use only one"
+    cpu0=${cpus%,*} cpu1=${cpus#*,}
     build_dir=$(realpath "$build_dir")
     tree=$(find "$build_dir" -path '*/src/libucxri.so' -printf '%T@ %h\n' 2>/dev/null | sort -n |
            sed -n '$s,^[^ ]* \(.*\)/src$,\1,p')

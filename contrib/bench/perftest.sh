@@ -21,10 +21,9 @@ exec {never_fd}<> <(:)
 # free_port: prints a TCP port that nobody listens on
 free_port()
 {
-    local port
-    while :; do
+    local port=$((20000 + RANDOM % 12000))
+    while grep -qi ":$(printf '%04X' "$port") " /proc/net/tcp; do
         port=$((20000 + RANDOM % 12000))
-        grep -qi ":$(printf '%04X' "$port") " /proc/net/tcp || break
     done
     echo "$port"
 }
@@ -32,9 +31,9 @@ free_port()
 # wait_listening PORT SERVER: true once something listens there; gives up when the server is gone
 wait_listening()
 {
-    local pattern i
+    local pattern
     pattern=":$(printf '%04X' "$1") 00000000:0000 0A"
-    for ((i = 0; i < 1000; i++)); do
+    for _ in {1..1000}; do
         grep -qi "$pattern" /proc/net/tcp && return 0
         kill -0 "$2" 2>/dev/null || return 1
         read -r -t 0.01 <&"$never_fd"
@@ -45,7 +44,7 @@ wait_listening()
 # run_pair BATCH LOG: a server and a client, of which the client says what it measures
 run_pair()
 {
-    local batch=$1 log=$2 port rc
+    local batch=$1 log=$2 port rc=1
     port=$(free_port)
     timeout 110 taskset -c "$cpu0" env "${env_args[@]}" "${ucx_perftest[@]}" \
         -p "$port" -b "$batch" >"$log.server" 2>&1 </dev/null &
@@ -56,7 +55,6 @@ run_pair()
         rc=$?
     else
         echo "the ucx_perftest server did not start" >"$log"
-        rc=1
     fi
     [ $rc -eq 0 ] || kill "$server_pid" 2>/dev/null
     wait "$server_pid" || rc=1

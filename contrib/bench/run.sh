@@ -153,11 +153,9 @@ launch()
         launcher=$MPIRUN_OPENMPI
         [ "$(id -u)" -ne 0 ] || args+=(--allow-run-as-root)
         args+=(--host "localhost:$ranks" --bind-to none)
-        if [ "${variant-}" = ob1 ]; then
-            args+=(--mca pml ob1 --mca btl "self,vader")
-        else
+        [ "${variant-}" != ob1 ] || args+=(--mca pml ob1 --mca btl "self,vader")
+        [ "${variant-}" = ob1 ] ||
             args+=(--mca pml ucx --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
-        fi
         [ "$ranks" -eq 2 ] || args+=(--mca mpi_yield_when_idle 1)
     else
         args+=(-bind-to none)
@@ -257,9 +255,7 @@ run_rounds()
         echo "round,variant,where,bench,size,value,unit,core_ns" >"$raw"
     fi
     last_sure=$((first_round + rounds - 1))
-    last_suite=
-    in_all=0
-    step=0
+    last_suite="" in_all=0 step=0
     steps=$((rounds * $(for suite in "${suites[@]}"; do suite_variants "$suite"; done | wc -w)))
     start_time=$SECONDS
     busy=$(cores_busy)

@@ -63,13 +63,12 @@ function same_place(a, b)
 # Sets v[] to the samples of a series in a placement, or to all if that is 0. Returns their number.
 function samples_in(place, series, v,    i, n)
 {
-    n = 0
     for (i = 1; i <= last_number; i++) {
         if (((series, i) in value) && (!place || same_place(probe[series, i], place))) {
             v[++n] = value[series, i]
         }
     }
-    return n
+    return n + 0
 }
 
 # Sets v[] to the sorted samples of a series in the reference placement. If these are none, or a
@@ -108,7 +107,6 @@ function is_better(a, b, units)
 # best_median
 function best_of(names, n, key, units,    i, median, best)
 {
-    best = ""
     best_median = 0
     for (i = 1; i <= n; i++) {
         if ((names[i], key) in count) {
