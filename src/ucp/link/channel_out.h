@@ -49,7 +49,8 @@ void ri_channel_out_go_on(ri_channel_out_t *out);
 void ri_channel_out_end(ri_channel_out_t *out);
 
 /** The way to @a peer has ended, at this side: nothing is under way by it. Of each conn to the peer
- * that goes on, the channel sends again what is in it; the others end, and what is kept is freed. */
+ * that goes on, the channel sends again what is in it; the others end, and what is kept is
+ * freed. */
 void ri_channel_out_way_ended(ri_worker_t *worker, const ri_peer_t *peer);
 
 #endif

@@ -145,7 +145,8 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
                        address + done);
 }
 
-/* Get from the process that has the memory, as far as it looks. @return How many bytes are there. */
+/* Get from the process that has the memory, as far as it looks. @return How many bytes are there.
+ */
 static size_t direct_mail_get(ri_conn_t *conn, ri_rkey_t *rkey, void *buffer,
                               size_t length, uint64_t address)
 {

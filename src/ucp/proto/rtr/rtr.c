@@ -84,8 +84,8 @@ static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream,
     return ahead;
 }
 
-/* Find out whether the memory of a receive can be said to the sender of a stream; within a host also
- * where it is. @return Whether it may be offered. */
+/* Find out whether the memory of a receive can be said to the sender of a stream; within a host
+ * also where it is. @return Whether it may be offered. */
 static int rtr_find_place(const ri_recv_req_t *recv, const ri_stream_t *stream,
                           ri_rtr_place_t *place)
 {

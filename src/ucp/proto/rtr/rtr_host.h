@@ -36,8 +36,8 @@ int ri_rtr_host_find_place(const ri_recv_req_t *recv, const ri_stream_t *stream,
  * @param ahead  How many posted receives of its tag and mask are older.
  *
  * @return UCS_OK: the RTR is sent, and the receive is BY_GRANT. UCS_ERR_NO_RESOURCE: there is no
- *         room now; what nothing else tells of, progress tries again. Another error: it can never be
- *         sent. With an error the receive has no RTR.
+ *         room now; what nothing else tells of, progress tries again. Another error: it can never
+ *         be sent. With an error the receive has no RTR.
  */
 ucs_status_t ri_rtr_host_send(ri_recv_req_t *recv, ri_stream_t *stream,
                               const ri_rtr_place_t *place, int ahead);
