@@ -15,9 +15,15 @@ static int epoch_access_kind(ri_window_t *window)
     return atomic_load_explicit(&window->access, memory_order_relaxed);
 }
 
-static void epoch_set_access(ri_window_t *window, ri_window_access_t access)
+static ri_window_lock_t epoch_lock_of(ri_window_target_t *target)
 {
-    atomic_store_explicit(&window->access, access, memory_order_relaxed);
+    return (ri_window_lock_t)atomic_load_explicit(&target->lock, memory_order_relaxed);
+}
+
+static void epoch_set_lock(ri_window_target_t *target, ri_window_lock_t lock)
+{
+    assert((epoch_lock_of(target) == RI_WINDOW_UNLOCKED) != (lock == RI_WINDOW_UNLOCKED));
+    atomic_store_explicit(&target->lock, (char)lock, memory_order_relaxed);
 }
 
 /* Whether there is no access epoch but those of single targets. */
@@ -84,8 +90,8 @@ int ri_epoch_fence(ri_window_t *window, int mode)
         error = ri_epoch_barrier(window);
         error = (error == MPI_SUCCESS) ? lost : error;
     }
-    epoch_set_access(window,
-                     (mode & MPI_MODE_NOSUCCEED) ? RI_WINDOW_NONE : RI_WINDOW_FENCED);
+    ri_window_set_access(window,
+                         (mode & MPI_MODE_NOSUCCEED) ? RI_WINDOW_NONE : RI_WINDOW_FENCED);
     return error;
 }
 
@@ -171,7 +177,7 @@ int ri_epoch_start(ri_window_t *window, MPI_Group group, int mode)
     if (error != MPI_SUCCESS) {
         return error;
     }
-    epoch_set_access(window, RI_WINDOW_START);
+    ri_window_set_access(window, RI_WINDOW_START);
     for (i = 0; i < count; ++i) {
         target             = &window->targets[ranks[i]];
         target->is_started = 1;
@@ -203,7 +209,7 @@ int ri_epoch_complete(ri_window_t *window)
             error = (error == MPI_SUCCESS) ? one : error;
         }
     }
-    epoch_set_access(window, RI_WINDOW_NONE);
+    ri_window_set_access(window, RI_WINDOW_NONE);
     return error;
 }
 
@@ -306,9 +312,7 @@ int ri_epoch_lock(ri_window_t *window, int type, int rank, int mode)
     if ((type != MPI_LOCK_SHARED) && (type != MPI_LOCK_EXCLUSIVE)) {
         return MPI_ERR_LOCKTYPE;
     }
-    if (!epoch_may_lock(window) ||
-        (atomic_load_explicit(&target->lock, memory_order_relaxed) !=
-         RI_WINDOW_UNLOCKED)) {
+    if (!epoch_may_lock(window) || (epoch_lock_of(target) != RI_WINDOW_UNLOCKED)) {
         return MPI_ERR_RMA_SYNC;
     }
     lock  = (mode & MPI_MODE_NOCHECK)    ? RI_WINDOW_NOCHECK :
@@ -316,9 +320,9 @@ int ri_epoch_lock(ri_window_t *window, int type, int rank, int mode)
                                            RI_WINDOW_SHARED;
     error = epoch_enter(window, lock, rank);
     if (error == MPI_SUCCESS) {
-        atomic_store_explicit(&target->lock, (char)lock, memory_order_relaxed);
+        epoch_set_lock(target, lock);
         atomic_fetch_add(&window->num_locks, 1);
-        epoch_set_access(window, RI_WINDOW_NONE);
+        ri_window_set_access(window, RI_WINDOW_NONE);
     }
     return error;
 }
@@ -326,7 +330,7 @@ int ri_epoch_lock(ri_window_t *window, int type, int rank, int mode)
 int ri_epoch_unlock(ri_window_t *window, int rank)
 {
     ri_window_target_t *target = &window->targets[rank];
-    ri_window_lock_t lock      = (ri_window_lock_t)atomic_load(&target->lock);
+    ri_window_lock_t lock      = epoch_lock_of(target);
     ri_command_gate_t gate;
     int error;
 
@@ -335,7 +339,7 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
         return MPI_ERR_RMA_SYNC;
     }
     error = ri_remote_settle(window, rank);
-    atomic_store_explicit(&target->lock, RI_WINDOW_UNLOCKED, memory_order_relaxed);
+    epoch_set_lock(target, RI_WINDOW_UNLOCKED);
     atomic_fetch_sub(&window->num_locks, 1);
     if (lock != RI_WINDOW_NOCHECK) {
         gate = epoch_gate(lock, rank);
@@ -388,7 +392,7 @@ int ri_epoch_lock_all(ri_window_t *window, int mode)
         error = epoch_enter_hosts(window);
     }
     if (error == MPI_SUCCESS) {
-        epoch_set_access(window, RI_WINDOW_LOCK_ALL);
+        ri_window_set_access(window, RI_WINDOW_LOCK_ALL);
     }
     return error;
 }
@@ -401,7 +405,7 @@ int ri_epoch_unlock_all(ri_window_t *window)
         return MPI_ERR_RMA_SYNC;
     }
     error = ri_remote_settle(window, -1);
-    epoch_set_access(window, RI_WINDOW_NONE);
+    ri_window_set_access(window, RI_WINDOW_NONE);
     if (!window->is_lock_all_nocheck) {
         epoch_leave_hosts(window, window->num_hosts);
     }
@@ -416,9 +420,7 @@ int ri_epoch_flush_local(ri_window_t *window, int rank)
     if (rank < 0) {
         is_ok = is_ok || epoch_has_locks(window);
     } else {
-        is_ok = is_ok ||
-                (atomic_load_explicit(&window->targets[rank].lock,
-                                      memory_order_relaxed) != RI_WINDOW_UNLOCKED);
+        is_ok = is_ok || (epoch_lock_of(&window->targets[rank]) != RI_WINDOW_UNLOCKED);
     }
     return is_ok ? ri_remote_settle_here(window, rank) : MPI_ERR_RMA_SYNC;
 }

@@ -27,7 +27,7 @@ static inline int ri_epoch_access(ri_window_t *window, int rank)
         is_ok = target->is_started;
         break;
     case RI_WINDOW_FENCED:
-        atomic_store_explicit(&window->access, RI_WINDOW_FENCE, memory_order_relaxed);
+        ri_window_set_access(window, RI_WINDOW_FENCE);
         return MPI_SUCCESS;
     default:
         is_ok = atomic_load_explicit(&target->lock, memory_order_relaxed) !=

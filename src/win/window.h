@@ -17,6 +17,8 @@
 #ifndef RI_WIN_WINDOW_H
 #define RI_WIN_WINDOW_H
 
+#include <assert.h>
+
 #include "attached.h"
 #include "weak_mpi.h"
 #include "../ucp/core/window_ops.h"
@@ -66,7 +68,7 @@ typedef struct ri_window_part {
     uint64_t region;                  /* number of that memory there */
     const ri_window_reach_ops_t *ops; /* of the reach */
     const ri_window_net_ops_t
-            *net; /* the same, if the rank is on another host; else NULL */
+            *net; /* of the reach of a rank on another host, else NULL */
 } ri_window_part_t;
 
 /* A wait of a rank for others. Set window, and all else to zero. */
@@ -79,16 +81,28 @@ typedef struct ri_window_wait {
     uint64_t look_at; /* when it is looked whether they live, in ns */
 } ri_window_wait_t;
 
-/* The access epoch of this process. */
+/*
+ * The access epoch of this process (ri_window_t.access). Legal changes, which
+ * ri_window_set_access() asserts:
+ *
+ *   NONE, FENCED -> NONE        a target is locked, or a fence says that nothing follows it
+ *   NONE, FENCED -> FENCED      a fence
+ *   FENCED, FENCE -> FENCE      an operation; several threads may be at their first one
+ *   FENCE -> NONE, FENCED       the next fence
+ *   NONE, FENCED -> START, LOCK_ALL
+ *   START, LOCK_ALL -> NONE     the epoch ends
+ */
 typedef enum ri_window_access {
     RI_WINDOW_NONE,   /* or targets are locked, each on its own */
     RI_WINDOW_FENCED, /* a fence has been passed, and nothing has followed it */
     RI_WINDOW_FENCE,  /* operations have followed a fence */
     RI_WINDOW_START,  /* of the targets that have is_started */
-    RI_WINDOW_LOCK_ALL
+    RI_WINDOW_LOCK_ALL,
+    RI_WINDOW_ACCESS_LAST
 } ri_window_access_t;
 
-/* How a target is locked by this process. */
+/* How a target is locked by this process (ri_window_target_t.lock): UNLOCKED becomes one of the
+ * others, which each become UNLOCKED (epoch_set_lock() of epoch.c). */
 typedef enum ri_window_lock {
     RI_WINDOW_UNLOCKED,
     RI_WINDOW_SHARED,
@@ -107,7 +121,7 @@ typedef struct ri_window_target {
     /* Puts that were posted, and as many of them as are settled. Threads count at the same time. */
     _Atomic(uint32_t) num_posted;
     _Atomic(uint32_t) num_settled;
-    _Atomic(char) lock; /* ri_window_lock_t */
+    _Atomic(char) lock; /* ri_window_lock_t, changed by epoch_set_lock() */
 } ri_window_target_t;
 
 typedef struct ri_window {
@@ -118,7 +132,7 @@ typedef struct ri_window {
     ri_window_part_t *parts;
     int *hosts; /* the first rank on each, in rising order */
     int num_hosts;
-    _Atomic(int) access;     /* ri_window_access_t */
+    _Atomic(int) access;     /* ri_window_access_t, changed by ri_window_set_access() */
     _Atomic(int) num_locks;  /* targets that are locked, each on its own */
     int is_lock_all_nocheck; /* MPI_Win_lock_all() with MPI_MODE_NOCHECK */
     int is_exposed;          /* between MPI_Win_post() and the end of MPI_Win_wait() */
@@ -134,6 +148,32 @@ typedef struct ri_window {
     ri_attached_t attached; /* memory of this rank, of a dynamic window */
     ri_window_wait_t test;  /* of MPI_Win_test(), from one call to the next one */
 } ri_window_t;
+
+/** @return Whether the access epoch may change from one state to another, see
+ * ri_window_access_t. */
+static inline int ri_window_may_become(ri_window_access_t from, ri_window_access_t to)
+{
+    switch (from) {
+    case RI_WINDOW_NONE:
+        return to != RI_WINDOW_FENCE;
+    case RI_WINDOW_FENCED:
+        return 1;
+    case RI_WINDOW_FENCE:
+        return (to == RI_WINDOW_FENCE) || (to == RI_WINDOW_FENCED) ||
+               (to == RI_WINDOW_NONE);
+    default:
+        return to == RI_WINDOW_NONE;
+    }
+}
+
+/** Change the access epoch, as ri_window_access_t allows it. */
+static inline void ri_window_set_access(ri_window_t *window, ri_window_access_t access)
+{
+    assert(ri_window_may_become((ri_window_access_t)atomic_load_explicit(
+                                        &window->access, memory_order_relaxed),
+                                access));
+    atomic_store_explicit(&window->access, access, memory_order_relaxed);
+}
 
 /** A pause in a wait: lets the MPI progress, and now and then gives the processor away and looks
  * whether the ranks live. @return An MPI error class: MPI_ERR_OTHER if one has died. */

@@ -21,6 +21,7 @@ extern "C" {
 #include "win/element.h"
 #include "win/setting.h"
 #include "win/stripe.h"
+#include "win/window.h"
 }
 
 #pragma GCC diagnostic pop
