@@ -7,9 +7,9 @@ In src: no comment has more than 100 columns; each function that a header declar
 comment in front of it, which says what is returned, if anything is: by @return, or by another
 function, as in "as NAME()" or "see NAME"; no comment has words that mean another one, such as
 "of these". In src and test: a source file of 80 lines or more has a head comment of its own, no
-comment has "likewise", and no file has more than 600 lines. In docs/*.md, README.md and NEWS: no
-line has more than 100 columns, except in tables (lines that begin with |) and in preformatted text
-(lines indented by 4, or between ```).
+comment has "likewise", and no file has more than 600 lines. In NEWS and *.md of the root, docs, test
+and contrib: no line has more than 100 columns, except in tables (lines that begin with |) and in
+preformatted text (lines indented by 4, or between ```); and no cell of a table has two sentences.
 """
 
 import glob
@@ -28,6 +28,8 @@ NAME = re.compile(r"^([a-z]\w*)\(")
 BETWEEN = re.compile(r"^(__attribute__\S.*|RI_[A-Z_]+|[a-z_0-9 ]+\*?)$")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 SAYS_RESULT = re.compile(r"@return\b|\b[Aa]s (@ref )?\w+\(\)|\b[Ss]ee (@ref )?\w*_\w+")
+# Its end, and the next one
+SECOND_SENTENCE = re.compile(r"[a-z0-9X)]\. [A-Z]")
 # What is understood only by who has read another comment, or the line above. With a noun behind it,
 # as in "of both sides", "of both" is understood.
 REFUSED = {"likewise": r"\blikewise\b",
@@ -94,18 +96,26 @@ def refused_words(path, lines, refused):
                 yield f"{path}:{line}: '{words}' needs another comment to be understood"
 
 
-def long_lines(root):
-    paths = sorted(glob.glob(os.path.join(root, "docs", "*.md")))
-    paths += [os.path.join(root, name) for name in ("README.md", "NEWS")]
-    for path in filter(os.path.exists, paths):
-        fenced = False
+def documents(root):
+    yield from (os.path.join(root, name) for name in ("README.md", "NEWS"))
+    for folder in ("docs", "test", "contrib"):
+        yield from sorted(glob.glob(os.path.join(root, folder, "**", "*.md"), recursive=True))
+
+
+def wrong_lines(root):
+    for path in filter(os.path.exists, documents(root)):
+        place, fenced = os.path.relpath(path, root), False
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file.read().split("\n"), 1):
                 is_fence = line.lstrip().startswith("```")
                 fenced ^= is_fence
-                if (len(line) > MAX_COLUMNS and not fenced and not is_fence
-                        and not line.startswith(("|", "    "))):
-                    yield os.path.relpath(path, root), number, len(line)
+                if fenced or is_fence or line.startswith("    "):
+                    continue
+                if line.startswith("|"):
+                    if SECOND_SENTENCE.search(re.sub("`[^`]*`", "X", line)):
+                        yield f"{place}:{number}: a cell with two sentences"
+                elif len(line) > MAX_COLUMNS:
+                    yield f"{place}:{number}: {len(line)} columns"
 
 
 def long_comments(path, lines):
@@ -134,7 +144,7 @@ def main():
         for path, lines in sources(root, folder, (".c", ".h", ".cc", ".hh", ".sh", ".test", ".py")):
             if len(lines) - 1 > MAX_LINES:
                 wrong.append(f"{path}: {len(lines) - 1} lines")
-    wrong += [f"{path}:{number}: {length} columns" for path, number, length in long_lines(root)]
+    wrong += wrong_lines(root)
     print("\n".join(wrong))
     sys.exit(bool(wrong))
 
