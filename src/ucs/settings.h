@@ -24,37 +24,37 @@ typedef enum ri_config_transport {
 } ri_config_transport_t;
 
 typedef struct ri_config {
-    size_t eager_thresh;     /* EAGER_THRESH; this field and all others: as in effect */
-    size_t hybrid_thresh;    /* HYBRID_THRESH */
-    size_t hybrid_away;      /* HYBRID_AWAY_MAX */
-    size_t hybrid_away_runs; /* the same of data in short runs; follows from the others */
-    size_t hybrid_net;       /* IB_HYBRID_THRESH */
-    size_t coop_thresh;      /* COOP_THRESH */
-    int scheme;              /* SENDER_SCHEME: ri_sender_scheme_t */
-    int rtr;                 /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
-    char *tag_sender_mask;   /* TAG_SENDER_MASK */
-    size_t pool_size;        /* POOL_SIZE */
-    int dt_layouts;          /* DT_LAYOUTS */
-    size_t dt_run_min;       /* DT_RUN_MIN */
-    size_t dt_run_host;      /* the same of receives within a host; follows from it */
-    size_t am_inline;        /* AM_INLINE */
-    unsigned ring_peers;     /* RING_PEERS */
-    size_t ring_size;        /* RING_SIZE; auto: of rings that are not among the first */
-    size_t ring_eager;       /* RING_EAGER_MAX */
-    size_t ring_runs;        /* the same of data in runs; follows from it */
-    size_t ring_slow;      /* the same where the receiver reads slowly; follows from it */
-    size_t ring_quick;     /* RING_QUICK_MAX */
-    unsigned ring_after;   /* RING_AFTER */
-    int ring_far;          /* RING_FAR: UCS_NO, UCS_YES, UCS_AUTO */
-    unsigned shelf_peers;  /* SHELF_PEERS */
-    size_t shelf_size;     /* SHELF_SIZE */
-    int cma;               /* CMA */
-    int rma;               /* RMA */
-    int rma_thread;        /* RMA_THREAD */
-    int win;               /* WIN, which the libraries for windows read by themselves */
-    int win_hosts;         /* WIN_HOSTS, as WIN */
-    int reg_cache;         /* REG_CACHE */
-    size_t reg_cache_size; /* REG_CACHE_SIZE */
+    size_t eager_thresh;  /* EAGER_THRESH; this field and all others: as in effect */
+    size_t hybrid_thresh; /* HYBRID_THRESH */
+    size_t hybrid_away;   /* HYBRID_AWAY_MAX */
+    size_t hybrid_away_runs; /* HYBRID_AWAY_MAX, or what follows from it, for data in short runs */
+    size_t hybrid_net;     /* IB_HYBRID_THRESH */
+    size_t coop_thresh;    /* COOP_THRESH */
+    int scheme;            /* SENDER_SCHEME: ri_sender_scheme_t */
+    int rtr;               /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
+    char *tag_sender_mask; /* TAG_SENDER_MASK */
+    size_t pool_size;      /* POOL_SIZE */
+    int dt_layouts;        /* DT_LAYOUTS */
+    size_t dt_run_min;     /* DT_RUN_MIN */
+    size_t dt_run_host;    /* what follows from DT_RUN_MIN for receives within a host */
+    size_t am_inline;      /* AM_INLINE */
+    unsigned ring_peers;   /* RING_PEERS */
+    size_t ring_size;      /* RING_SIZE; auto: of rings that are not among the first */
+    size_t ring_eager;     /* RING_EAGER_MAX */
+    size_t ring_runs;      /* what follows from RING_EAGER_MAX for data in runs */
+    size_t ring_slow; /* what follows from RING_EAGER_MAX for a receiver that reads slowly */
+    size_t ring_quick;       /* RING_QUICK_MAX */
+    unsigned ring_after;     /* RING_AFTER */
+    int ring_far;            /* RING_FAR: UCS_NO, UCS_YES, UCS_AUTO */
+    unsigned shelf_peers;    /* SHELF_PEERS */
+    size_t shelf_size;       /* SHELF_SIZE */
+    int cma;                 /* CMA */
+    int rma;                 /* RMA */
+    int rma_thread;          /* RMA_THREAD */
+    int win;                 /* WIN, which the libraries for windows read by themselves */
+    int win_hosts;           /* WIN_HOSTS, as WIN */
+    int reg_cache;           /* REG_CACHE */
+    size_t reg_cache_size;   /* REG_CACHE_SIZE */
     size_t reg_cache_count;  /* REG_CACHE_REGIONS */
     unsigned progress_skip;  /* PROGRESS_SKIP */
     char *ib_devices;        /* IB_DEVICES */

@@ -151,7 +151,8 @@ struct ri_recv_req {
     uint64_t serial;
     /* while it is posted, if its mask has a class: in the index of that class */
     ri_tag_node_t node;
-    ucs_list_link_t list;             /* see above */
+    ucs_list_link_t
+            list; /* which list depends on the state: see the table above the struct */
     struct ri_mask_class *mask_class; /* while it is posted; NULL: its mask has none */
     ri_dt_data_t data;                /* the application's buffer */
     union {

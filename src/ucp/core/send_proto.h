@@ -58,7 +58,7 @@ typedef struct ri_send_proto {
 
     /* A choice in words for users, see proto/select_why.h. */
     const char *moves;     /* what moves the message: a few words */
-    const char *moves_net; /* the same through a network; NULL: in the same words */
+    const char *moves_net; /* what moves it through a network; NULL: `moves` says it */
     const char *because;   /* why it is chosen, whenever it is; NULL: `why` says it */
 
     /** @return Why it is chosen for a message with @a facts, for which it was chosen. NULL: for

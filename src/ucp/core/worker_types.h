@@ -119,8 +119,8 @@ typedef struct ri_worker_asking {
 
 /* What the application does when a send has found no room in its ring (activity.h). */
 typedef struct ri_worker_full {
-    uint32_t us;     /* when the latest such send was */
-    uint8_t is_news; /* there was no progress since */
+    uint32_t us;     /* when a send has last found no room */
+    uint8_t is_news; /* there was no call of progress since that send */
     uint8_t times;   /* so often in a row it was in progress at once */
 } ri_worker_full_t;
 

@@ -24,7 +24,7 @@ struct ri_arrival {
     uint32_t sn;
     uint8_t wire_type; /* RI_WIRE_EAGER... */
     uint8_t kind;      /* ri_msg_kind_t */
-    uint32_t req_id;   /* see above */
+    uint32_t req_id; /* what it is depends on the type: see the table above the struct */
     uint64_t tag;
     size_t length;
     const void *data;        /* COPY, AM_DATA; RTS: a checked ri_wire_rts_t */

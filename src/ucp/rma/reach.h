@@ -30,7 +30,7 @@ typedef struct ri_reach {
     _Atomic(int)
             skip_mail; /* so many copies are not asked for, as it did not look (mail.h) */
     int skip_parts; /* so many operations in parts go another way, as it did not look at its mail */
-    /* whether such puts and gets in parts are faster than a system call */
+    /* whether puts, and gets, in parts are faster than a system call */
     ri_quick_t quick_puts, quick_gets;
     ucs_status_t lost; /* why a put was lost, from then on; UCS_OK: none was */
     int stock_only; /* 1: UCX does all, as there is memory that only its own process can write */

@@ -30,9 +30,9 @@ struct ri_coop {
     uint8_t by_shelf;    /* parts have gone by a shelf */
     uint8_t takes;       /* of a receive: it takes parts from a shelf */
     uint8_t spread;      /* this side's data is in runs, see coop_shelf.h */
-    uint8_t shelf_only;  /* the sender's is: nothing goes by the plane */
+    uint8_t shelf_only;  /* the sender's data is in runs: nothing goes by the plane */
     uint8_t exchanged;   /* of a receive: one side copies all, see coop_exchange.h */
-    uint8_t by_writer;   /* of such a receive: the sender does */
+    uint8_t by_writer;   /* of a receive that is exchanged: the sender copies all */
     ucs_status_t status; /* of a receive: UCS_OK, or how it has to end */
     /* So often has a step found nothing on the shelf, or no room there, since the latest part
      * went by it; or nothing of what the other side is to copy. */

@@ -85,7 +85,7 @@ typedef struct ri_rc_plane {
     unsigned max_sge;     /* segments of a work request */
     unsigned capacity;    /* entries of cq */
     unsigned outstanding; /* work requests that may still have a completion in cq */
-    unsigned dead;        /* those among outstanding whose queue pair is gone */
+    unsigned dead;        /* work requests among `outstanding` whose queue pair is gone */
     ucs_list_link_t eps;
     ucs_list_link_t waiting; /* ways that have something to post, and no room */
     ucs_list_link_t failing; /* ways that are to end because a receive has failed */

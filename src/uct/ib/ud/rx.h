@@ -93,14 +93,14 @@ struct ri_ud_rx {
     uint32_t restarts; /* restarts since base has moved */
     int is_heard;      /* something has come from the sender since the latest question */
     int has_news;      /* something has arrived since ri_ud_rx_time() was called */
-    int has_repair;    /* a piece that was asked for has arrived since then */
-    int has_begun;     /* the sender has been heard of */
-    int is_dirty;      /* datagrams may still come that the transfer has no use for */
+    int has_repair; /* a piece that was asked for has arrived since ri_ud_rx_time() was called */
+    int has_begun; /* the sender has been heard of */
+    int is_dirty;  /* datagrams may still come that the transfer has no use for */
     /* how long to wait before a question: times->quiet, or what the latest answer took */
     uint64_t quiet;
     /* when the question was asked that has no answer yet; 0: there is none */
     uint64_t asked;
-    /* how long the question after the next one is put off; doubles each time */
+    /* the wait between the next question and the one behind it; doubles each time */
     uint64_t wait;
     uint64_t due;         /* when all missing pieces are asked for again */
     uint64_t due_unasked; /* when pieces are asked for that were not asked for yet */

@@ -93,11 +93,11 @@ typedef struct ri_ud_message {
 typedef struct ri_ud_times {
     /* Receiver: pieces are known to be missing, and none has come for so long, so it asks. */
     uint64_t quiet;
-    uint64_t quiet_max; /* the longest wait between two such questions */
+    uint64_t quiet_max; /* the longest wait between two questions of the receiver */
 
     /* Sender: it has sent all that it may, and has heard nothing for so long, so it asks. */
     uint64_t probe;
-    uint64_t probe_max; /* the longest wait between two such questions */
+    uint64_t probe_max; /* the longest wait between two questions of the sender */
 
     /* sender: it has heard nothing for so long, and fails; 0: it never does */
     uint64_t give_up;
