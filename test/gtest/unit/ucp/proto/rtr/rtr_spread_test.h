@@ -44,6 +44,54 @@ protected:
         return s;
     }
 
+    /* The write fails after so many good pieces, in the middle of a run: the message comes another
+     * way. */
+    void check_failed_write(unsigned good, size_t length)
+    {
+        recv_ptr r              = post_in_seen(length);
+        m_a_plane->good_writes  = good;
+        m_a_plane->move_before  = 5000;
+        m_a_plane->write_status = UCS_ERR_INVALID_ADDR;
+        send_ptr s              = send(length);
+        m_a_plane->write_status = UCS_OK;
+        m_a_plane->move_before  = 0;
+        pump();
+        m_in.check(r, s->data);
+        check_sent(s);
+    }
+
+    /* A message that was announced before the RTR came is written after some time. */
+    void check_late_rtr()
+    {
+        ri_config.hybrid_thresh = 0;
+        send_ptr s              = send();
+        recv_ptr r              = post_in(m_in);
+        unsigned writes         = m_a_plane->writes;
+
+        ASSERT_EQ(RI_RTR_BY_GRANT, rtr(r));
+        m_a->progress();
+        m_a->progress();
+        EXPECT_LT(writes, m_a_plane->writes);
+        EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
+        pump();
+        m_in.check(r, s->data);
+        check_sent(s);
+    }
+
+    /* A receive is cancelled whose RTR is there, and another one posted. */
+    void check_cancel()
+    {
+        recv_ptr r = post_in_seen();
+
+        cancel(r);
+        EXPECT_EQ(m_in.started, m_in.finished);
+        send_ptr s = send();
+        EXPECT_EQ(0u, m_a_plane->writes) << "what was withdrawn";
+        recv_ptr r2 = post_in(m_in);
+        pump();
+        m_in.check(r2, s->data);
+    }
+
     spread_type m_in, m_out;
     uint64_t m_before; /* messages that were written by RTRs before the test */
 };

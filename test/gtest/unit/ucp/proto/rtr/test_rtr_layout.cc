@@ -221,39 +221,18 @@ TEST_F(test_rtr_layout, what_is_not_offered)
     EXPECT_EQ(1u, defined());
 }
 
-/* The write fails in the middle of a run: the message comes another way. */
 TEST_F(test_rtr_layout, failed_writes)
 {
     make(m_in, 200 * 8192, 3);
     for (unsigned good = 0; good < 3; ++good) {
         SCOPED_TRACE(good);
-        recv_ptr r              = post_in_seen(200 * 8192);
-        m_a_plane->good_writes  = good;
-        m_a_plane->move_before  = 5000;
-        m_a_plane->write_status = UCS_ERR_INVALID_ADDR;
-        send_ptr s              = send(200 * 8192);
-        m_a_plane->write_status = UCS_OK;
-        m_a_plane->move_before  = 0;
-        pump();
-        m_in.check(r, s->data);
-        check_sent(s);
+        check_failed_write(good, 200 * 8192);
     }
 }
 
-/* A message that was announced before the RTR came is written after some time. */
 TEST_F(test_rtr_layout, late_rtr)
 {
-    ri_config.hybrid_thresh = 0;
-    send_ptr s              = send();
-    recv_ptr r              = post_in(m_in);
-
-    ASSERT_EQ(RI_RTR_BY_GRANT, rtr(r));
-    m_a->progress();
-    m_a->progress();
-    EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
-    pump();
-    m_in.check(r, s->data);
-    check_sent(s);
+    check_late_rtr();
 }
 
 /* A send that looks for RTRs takes definitions, too, without progress. */
@@ -304,15 +283,7 @@ TEST_F(test_rtr_layout, ring_ends)
 
 TEST_F(test_rtr_layout, cancel)
 {
-    recv_ptr r = post_in_seen();
-
-    cancel(r);
-    EXPECT_EQ(m_in.started, m_in.finished);
-    send_ptr s = send();
-    EXPECT_EQ(0u, m_a_plane->writes) << "what was withdrawn";
-    recv_ptr r2 = post_in(m_in);
-    pump();
-    m_in.check(r2, s->data);
+    check_cancel();
 }
 
 /* A receiver that waits copies, too, or reads: the RTR stays unused. */

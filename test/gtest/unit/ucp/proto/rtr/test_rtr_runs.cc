@@ -208,41 +208,18 @@ TEST_F(test_rtr_runs, layouts_that_are_not_used)
     check_sent(s);
 }
 
-/* The write fails in the middle of a run: the message comes another way. */
 TEST_F(test_rtr_runs, failed_writes)
 {
     m_in.make(8192, 64, 200);
     for (unsigned good = 0; good < 4; ++good) {
         SCOPED_TRACE(good);
-        recv_ptr r              = post_in_seen(200 * 8192);
-        m_a_plane->good_writes  = good;
-        m_a_plane->move_before  = 5000;
-        m_a_plane->write_status = UCS_ERR_INVALID_ADDR;
-        send_ptr s              = send(200 * 8192);
-        m_a_plane->write_status = UCS_OK;
-        m_a_plane->move_before  = 0;
-        pump();
-        m_in.check(r, s->data);
-        check_sent(s);
+        check_failed_write(good, 200 * 8192);
     }
 }
 
-/* A message that was announced before the RTR came is written after some time. */
 TEST_F(test_rtr_runs, late_rtr)
 {
-    ri_config.hybrid_thresh = 0;
-    send_ptr s              = send();
-    recv_ptr r              = post_in(m_in);
-    unsigned writes         = m_a_plane->writes;
-
-    ASSERT_EQ(RI_RTR_BY_GRANT, rtr(r));
-    m_a->progress();
-    m_a->progress();
-    EXPECT_LT(writes, m_a_plane->writes);
-    EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
-    pump();
-    m_in.check(r, s->data);
-    check_sent(s);
+    check_late_rtr();
 }
 
 /* The ring ends while RTRs wait, one of them for a message that was announced before. */
@@ -315,15 +292,7 @@ TEST_F(test_rtr_runs, grid_of_another_rtr)
 
 TEST_F(test_rtr_runs, cancel)
 {
-    recv_ptr r = post_in_seen();
-
-    cancel(r);
-    EXPECT_EQ(m_in.started, m_in.finished);
-    send_ptr s = send();
-    EXPECT_EQ(0u, m_a_plane->writes) << "what was withdrawn";
-    recv_ptr r2 = post_in(m_in);
-    pump();
-    m_in.check(r2, s->data);
+    check_cancel();
 }
 
 /* The grids of RTRs that wait are each their own. */
