@@ -23,17 +23,18 @@ typedef struct ri_window_net_told {
     uint32_t key_length; /* 0: there is no memory, or it comes and goes */
 } ri_window_net_told_t;
 
-/* A way to memory of a window that another process has. */
+/* A reach through the network: what leads to the memory of a window that a process of another host
+ * has. */
 typedef struct ri_window_net_reach {
     ri_window_net_peer_t *peer;
-    ucp_rkey_h key;              /* NULL: not unpacked, or there is none */
-    _Atomic(unsigned) num_moves; /* puts and gets that UCX has not ended */
-    _Atomic(unsigned) num_flushes;
-    _Atomic(unsigned) num_asked; /* that are not answered */
-    _Atomic(int) is_dirty;       /* no flush has begun since all that was put has ended */
-    _Atomic(int) lost;           /* ri_window_fate_t of what was POSTED and has failed */
-    ucs_list_link_t asked;
-    const uint8_t *packed_key; /* within what is told */
+    ucp_rkey_h key;                /* NULL: not unpacked, or there is none */
+    _Atomic(unsigned) num_moves;   /* puts and gets that UCX has not ended */
+    _Atomic(unsigned) num_flushes; /* flushes of UCX that have not ended */
+    _Atomic(unsigned) num_asked;   /* operations and commands that are not answered */
+    _Atomic(int) is_dirty; /* no flush has begun since all that was put has ended */
+    _Atomic(int) lost;     /* ri_window_fate_t of what was POSTED and has failed */
+    ucs_list_link_t asked; /* what is not answered, in the order in which it was asked */
+    const uint8_t *packed_key; /* lies in what is behind `told` */
     ri_window_net_told_t told; /* what the process has told, with what is behind it */
 } ri_window_net_reach_t;
 
