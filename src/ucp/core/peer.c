@@ -11,6 +11,7 @@
 #include "module.h"
 #include "stream_ring.h"
 #include "worker_types.h"
+#include "../../ucs/settings.h"
 
 #include <stdlib.h>
 
@@ -46,8 +47,9 @@ void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks)
     uint8_t slow = peer->reads.slow;
     int before   = peer->reads.is_slow;
 
-    if (fast <= 0) {
-        return; /* it is not known what a tick is */
+    if ((length <= ri_config.eager_thresh) || (length > ri_config.ring_slow) ||
+        (fast <= 0)) { /* then it is not known what a tick is */
+        return;
     }
     if (ticks > PEER_SLOW_FACTOR * fast) {
         slow += (slow < RI_PEER_SLOW_TIMES);

@@ -39,9 +39,9 @@ static inline void ri_peer_note_hint(ri_peer_t *peer, uint8_t hint)
     peer->reads.told  = !!(hint & RI_RING_HINT_SLOW);
 }
 
-/** Note that a message of @a length bytes that the peer has announced was read by the plane, which
- * took so many ticks (ucs/clock.h): the peer is told when such reads become slow, or are no
- * longer. */
+/** Note that a contiguous message of @a length bytes that the peer has announced was read by the
+ * plane, by this process or by both, which took so many ticks (ucs/clock.h). The peer is told when
+ * reads of messages that a ring could take become slow, or are no longer; others are not noted. */
 void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks);
 
 /** Find the peer of a uid, or make it. A new one has neither conn nor stream: the caller gives it

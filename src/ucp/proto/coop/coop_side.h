@@ -46,7 +46,7 @@ struct ri_coop {
     uint32_t req_id;        /* of a receive: of the sender's request */
     ri_coop_ring_t *ring;   /* of a receive: NULL while the stream has it */
     ri_coop_shelf_t *shelf; /* of a receive: that of its stream; NULL: none */
-    uint64_t matched_at;    /* of a receive whose time is measured: ticks (ucs/clock.h) */
+    uint64_t matched_at;    /* of a receive: ticks (ucs/clock.h) */
     ri_segment_t memory;    /* of the receive */
     size_t num_segments;    /* of the send */
     ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];

@@ -98,15 +98,6 @@ static ucs_status_t get_read(ri_recv_req_t *recv, ri_peer_t *peer, get_how_t how
                    get_read_direct(recv, ep, transfer);
 }
 
-/* Note what a read took, if the sender could have put the message into a ring. Memory of a pool was
- * just written in any case. */
-static void get_note(ri_peer_t *peer, size_t length, uint64_t ticks)
-{
-    if ((length > ri_config.eager_thresh) && (length <= ri_config.ring_slow)) {
-        ri_peer_note_read(peer, length, ticks);
-    }
-}
-
 /* Whether a sender has given memory back that was just read. Its ring tells at no cost that it has
  * not; else its plane has to be looked at. */
 static int get_is_withdrawn(const ri_stream_t *stream)
@@ -143,8 +134,10 @@ static ucs_status_t get_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
     }
     begin  = ri_ticks();
     status = get_read(recv, stream->peer, how, &transfer, &place_status);
-    if ((status == UCS_OK) && !is_pool && (how == GET_DIRECT)) {
-        get_note(stream->peer, length, ri_ticks() - begin);
+    /* Memory of a pool was just written in any case, and to unpack data takes time of its own. */
+    if ((status == UCS_OK) && !is_pool && (how == GET_DIRECT) &&
+        ri_dt_is_contig(&recv->data)) {
+        ri_peer_note_read(stream->peer, length, ri_ticks() - begin);
     }
     if ((status == UCS_OK) && !is_pool && has_ring && get_is_withdrawn(stream)) {
         status = UCS_ERR_UNREACHABLE;

@@ -38,6 +38,9 @@ TEST_F(test_peer, slow_reads)
     ri_costs_t before   = ri_costs;
     ri_peer_t peer      = {};
 
+    ri_config.eager_thresh = length - 1;
+    ri_config.ring_slow    = length;
+
     ri_costs.line       = 100;
     ri_costs.line_ticks = 100;                        /* a tick is a nanosecond */
     ri_costs.plane      = {.call = 1000, .rate = 10}; /* 2000 ns */
@@ -61,6 +64,14 @@ TEST_F(test_peer, slow_reads)
         EXPECT_TRUE(peer.hint.is_news);
         peer.hint.is_news = 0;
         ri_peer_note_read(&peer, length, 1);
+    }
+
+    /* Others than a ring could take */
+    for (size_t other : {length - 1, length + 1}) {
+        for (int i = 0; i < 2 * RI_PEER_SLOW_TIMES; ++i) {
+            ri_peer_note_read(&peer, other, 1000000);
+        }
+        EXPECT_FALSE(peer.reads.is_slow) << other;
     }
 
     /* It is not known what a tick is */

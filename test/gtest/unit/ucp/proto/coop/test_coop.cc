@@ -54,6 +54,31 @@ TEST_F(test_coop, both_sides_in_any_order)
     EXPECT_EQ(0u, m_b->counters().rndv_fallback);
 }
 
+/* Copies by both sides of messages that a ring could take are timed as reads are. */
+TEST_F(test_coop, slow_copies_are_noticed)
+{
+    ri_costs_t before = ri_costs;
+    bytes content     = pattern(3, LONG);
+
+    ri_costs.line       = 100;
+    ri_costs.line_ticks = 100;
+    ri_costs.plane      = {.call = 1e-3, .rate = 1e9}; /* no copy is as fast */
+    for (size_t most : {LONG - 1, LONG}) {
+        ri_config.ring_slow = most;
+        for (unsigned i = 0; i < RI_PEER_SLOW_TIMES; ++i) {
+            send_ptr s = send_unmatched(content);
+            recv_ptr r = m_b->recv(5, ~0ul, LONG);
+
+            pump();
+            check(r, content);
+            check(s);
+        }
+        EXPECT_EQ(most == LONG, stream()->peer->reads.is_slow);
+    }
+    EXPECT_EQ(2u * RI_PEER_SLOW_TIMES, coops());
+    ri_costs = before;
+}
+
 /* What the receiver says of its long messages comes with the slot: there may be no record for it. The
  * sender hears it when it sees the match, if a ring of the receiver's can take it back. */
 TEST_F(test_coop, hint_of_the_receiver)
