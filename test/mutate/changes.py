@@ -207,13 +207,14 @@ def of_line(line, code, previous, neighbours):
         found.append(('condition negated', begin, match.start(),
                       '!(' + line[begin:match.start()].rstrip() + ') '))
 
-    # Constants, but for sizes of arrays
+    # Constants, but for sizes of arrays, and another true value in place of 1
+    truth = re.match(r'\s*return 1;', code)
     sizes = DECLARED.match(code) and not code.lstrip().startswith('return')
 
     def number(match, more):
         value = int(match.group(1)) + more
         is_size = sizes and code[:match.start()].endswith('[')
-        return None if is_size or value < 0 else str(value) + match.group(2)
+        return None if is_size or value < 0 or (truth and value > 1) else str(value) + match.group(2)
 
     replace('constant', NUMBER, lambda match: number(match, 1))
     replace('constant', NUMBER, lambda match: number(match, -1))
