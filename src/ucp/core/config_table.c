@@ -282,10 +282,11 @@ const ri_config_field_t ri_config_fields[] = {
          .flags = 0},
         {"REPORT", RI_CONFIG_REPORT, "n", FIELD(report_how),
          "Print a report at the end of each process: messages by protocol, and where\n"
-         "the time went. y: one line in each of six tables for all ranks. json:FILE:\n"
-         "as JSON to a file of its own, with sizes of messages and who was sent to;\n"
-         "now and then, too, as the process may be killed. In its name %r is the rank,\n"
-         "%j the job, %p the process id and %h the host. (ucxri_info -r, --html)",
+         "the time went. y: six lines for each rank, and one more each for one-sided\n"
+         "operations and windows. json:FILE: as JSON to a file of its own, with sizes\n"
+         "of messages and who was sent to; now and then, too, as the process may be\n"
+         "killed. In its name %r is the rank, %j the job, %p the process id and %h the\n"
+         "host. (ucxri_info -r, --html)",
          .flags = 0},
         {"REPORT_DEST", RI_CONFIG_OUTPUT, "stderr", FIELD(report_dest),
          "Where the report goes: stderr, stdout or a file name, in which %p is the\n"

@@ -37,7 +37,7 @@
  * Flow control: the receiver publishes how far it has read every quarter of a lap, or every 64 KB;
  * the sender reads that word only when its last copy says that there is no room.
  *
- * A large ring is small at first, as its memory takes time to be made (1 MB 1 ms): the sender
+ * A ring of 1 MB is small at first, as its memory takes time to be made (1 ms): the sender
  * begins the next lap after 256 KB of this one (RI_RING_FIRST).
  *
  * Positions count lines from the start of the ring and wrap around at 2^32; all
