@@ -16,7 +16,7 @@
 #   variant_env VARIANT     sets env_args, the environment of a variant as arguments of env, unless
 #                           it is that within a host
 
-. "$(dirname "${BASH_SOURCE[0]}")/options.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/prepare.sh"
 
 bench=$root/contrib/bench
 suites=()

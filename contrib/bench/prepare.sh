@@ -27,7 +27,7 @@ build_dir=$root/build
 read_options()
 {
     local mpi=() only=rc
-    help_files+=("$bench/options.sh")
+    help_files+=("$bench/prepare.sh")
     expect --mpi 'mpich|openmpi|all|none' "mpich, openmpi, all or none"
     expect --only 'rc|ud' "rc or ud"
     expect --skip "${1// /|}" "${1// / or }"
