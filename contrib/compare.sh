@@ -18,7 +18,7 @@
 #   --rounds N       rounds (7); up to N more follow where a virtual machine moved
 #                    its cores in too many of them
 #   --sizes LIST     only these message sizes (bytes, separated by commas)
-#   --strict         exit with 2 when a budget is missed or was not measured
+#   --strict         exit with 3 when a budget is missed or was not measured
 
 set -u -o pipefail
 . "$(dirname "$0")/bench/run.sh"

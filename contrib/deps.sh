@@ -12,7 +12,8 @@
 #   -h, --help       this text
 #
 # Exit code: 0 if the required packages are there, 1 if one is missing; with --check, 1 if
-# any package is missing.
+# any package is missing. 1 also on a system that is not Debian, where the script says what is
+# needed; 2 for wrong options.
 set -u
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -50,7 +51,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
         "libibverbs, without which the library is built without RDMA; and for the tests" \
         "ucx_perftest, ibv_devinfo, MPICH, Open MPI, GoogleTest, clang, and qemu with a static" \
         "busybox, cpio and iproute2; configure says what it misses" >&2
-    exit 0
+    exit 1
 fi
 
 # missing PACKAGES...: those that are not installed

@@ -22,7 +22,7 @@
 #   --quick          one round, a few sizes, hardly any time for each
 #   --rounds N       rounds (3)
 #   --add            keep the samples that are in the output directory, and add to them
-#   --strict         exit with 2 when a budget is missed or was not measured
+#   --strict         exit with 3 when a budget is missed or was not measured
 
 set -u -o pipefail
 . "$(dirname "$0")/bench/run.sh"

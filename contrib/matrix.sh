@@ -17,7 +17,7 @@
 #   --quick          3 short rounds of fewer sizes instead of 5
 #   --rounds N       rounds (5); up to N more follow, of the samples that were dropped
 #   --sizes LIST     only these message sizes (bytes, separated by commas); a barrier has 0
-#   --strict         exit with 2 when the library loses in a cell
+#   --strict         exit with 3 when the library loses in a cell
 
 set -u -o pipefail
 . "$(dirname "$0")/bench/run.sh"
@@ -28,6 +28,7 @@ boundary=$(sed -n 's/^#define PERF_STATE_NEAR_NS //p' "$root/src/tools/ucxri_per
 launch_limit=900
 
 read_options "" "$@"
+[[ " ${mpis[*]} " != *" none "* ]] || misuse "--mpi none: expected mpich, openmpi or all"
 if [ $quick = yes ]; then
     rounds=${rounds:-3} timing=(-t 0.03 -w 0.05)
 else

@@ -9,7 +9,8 @@
 #   --out DIR        where the results go (named as the script, below the build directory)
 #   --cpus A,B       the two cores (the first two that this shell may use)
 #   -h, --help       this help
-# Exit code: 0 when everything ran, 1 when something failed.
+# Exit code: 0 when everything ran, 1 when something failed, 2 for wrong options, 3 for what --strict
+# is about, 130 after an interrupt.
 
 # What else such a script needs to run: two cores, the library, programs and MPIs. This file is a
 # part of run.sh.

@@ -338,7 +338,7 @@ finish()
         echo "$failures runs FAILED, see above" >&2
         exit 1
     fi
-    [ $strict = no ] || [ $missed -eq 0 ] || exit 2
+    [ $strict = no ] || [ $missed -eq 0 ] || exit 3
     exit 0
 }
 

@@ -132,7 +132,8 @@ static const char help[] =
         "  ucxri_perf --listen 13337                             on the host node1\n"
         "  ucxri_perf --connect node1:13337 bandwidth            on another host\n"
         "\n"
-        "Exit code: 0, 1 if a run failed or data arrived wrong, 2 for wrong options.\n";
+        "Exit code: 0, 1 if a run failed or data arrived wrong, 2 for wrong options; of\n"
+        "compare also 128 and the number of the signal after an interrupt.\n";
 
 static void __attribute__((noreturn, format(printf, 1, 2)))
 usage_error(const char *format, ...)
