@@ -107,6 +107,9 @@ int ri_ring_life_consider(ri_stream_t *stream)
     }
     if (status != UCS_OK) {
         error = errno;
+        if (error == EINTR) {
+            return 1; /* signals say nothing of how many there may be */
+        }
         ri_warn("no ring of %zu bytes: %s%s. Messages between processes of this host "
                 "go by active message, which is slower",
                 size, strerror(error), ri_ring_remedy(error));

@@ -18,6 +18,13 @@
  * file is a bus error. */
 #define SHARED_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
+/* Memory is got in pieces. One that a signal interrupts is tried again, and made shorter until it
+ * gets through between two signals. The first size is that of a huge page. */
+#define SHARED_FILE_PIECE ((size_t)2 << 20)
+
+/* So often in a row, and then it is something else that interrupts. */
+#define SHARED_FILE_TRIES 1000
+
 static void *shared_file_map(int file, size_t size, size_t there)
 {
     const int access = PROT_READ | PROT_WRITE;
@@ -45,6 +52,32 @@ static int shared_file_is_allowed(size_t size)
            (size <= limit.rlim_cur);
 }
 
+/* Get memory for the start of a file. Kernels give up if a signal is pending, and give back what
+ * they have got for the call. @return 0, or an errno. */
+static int shared_file_allocate(int file, size_t size)
+{
+    const size_t page = sysconf(_SC_PAGESIZE);
+    size_t piece      = SHARED_FILE_PIECE;
+    size_t done       = 0;
+    unsigned tries    = 0;
+    size_t now;
+    int error;
+
+    while (done < size) {
+        now   = ri_min(piece, size - done);
+        error = posix_fallocate(file, (off_t)done, (off_t)now);
+        if (error == 0) {
+            done += now;
+            tries = 0;
+        } else if ((error == EINTR) && (++tries < SHARED_FILE_TRIES)) {
+            piece = ri_max(piece / 2, page);
+        } else {
+            return error;
+        }
+    }
+    return 0;
+}
+
 void *ri_shared_file_make(const char *name, size_t size, size_t there, int *fd_p)
 {
     void *map;
@@ -59,9 +92,7 @@ void *ri_shared_file_make(const char *name, size_t size, size_t there, int *fd_p
         return NULL;
     }
     /* fallocate, so that a lack of memory shows here and not as a bus error later. */
-    error = (ftruncate(fd, size) != 0) ? errno :
-            (there > 0)                ? posix_fallocate(fd, 0, there) :
-                                         0;
+    error = (ftruncate(fd, size) != 0) ? errno : shared_file_allocate(fd, there);
     if (error != 0) {
         goto err_close;
     }

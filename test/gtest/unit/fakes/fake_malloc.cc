@@ -2,12 +2,16 @@
 
 #include "fake_malloc.h"
 
+#include <cerrno>
 #include <cstddef>
+#include <fcntl.h>
 
 namespace fake {
 
 thread_local int malloc_fails_after   = -1;
 thread_local bool aligned_alloc_fails = false;
+thread_local int fallocate_interrupts = 0;
+thread_local size_t fallocate_short   = 0;
 
 } // namespace fake
 
@@ -17,6 +21,18 @@ void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+int __real_posix_fallocate(int fd, off_t offset, off_t length);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t length);
+
+int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
+{
+    if ((fake::fallocate_interrupts != 0) && ((size_t)length > fake::fallocate_short)) {
+        fake::fallocate_interrupts -= (fake::fallocate_interrupts > 0);
+        return EINTR;
+    }
+    return __real_posix_fallocate(fd, offset, length);
+}
 
 void *__wrap_malloc(size_t size)
 {

@@ -5,6 +5,7 @@
  */
 
 #include "ring_life_test.h"
+#include "unit/fakes/fake_malloc.h"
 
 namespace {
 
@@ -25,6 +26,22 @@ TEST_F(test_ring_life, made_when_a_pair_is_active)
     EXPECT_EQ(-1, b->worker()->rings_in[0]->ring->fd);
     exchange(b, a, 2 * ri_config.ring_after);
     EXPECT_EQ(1u, a->worker()->num_rings);
+}
+
+/* Signals say nothing of how many rings there may be. */
+TEST_F(test_ring_life, signals_come_when_it_is_made)
+{
+    node *a = add_node(), *b = add_node();
+    unsigned most = b->worker()->rings.max;
+
+    conn(b, a);
+    fake::fallocate_interrupts = -1;
+    exchange(a, b, 3 * ri_config.ring_after);
+    fake::fallocate_interrupts = 0;
+    EXPECT_EQ(0u, b->worker()->num_rings);
+    EXPECT_EQ(most, b->worker()->rings.max);
+    exchange(a, b, ri_config.ring_after);
+    EXPECT_EQ(1u, b->worker()->num_rings);
 }
 
 TEST_F(test_ring_life, not_where_the_application_may_sleep)

@@ -5,11 +5,13 @@
  */
 
 #include "ring_test.h"
+#include "unit/fakes/fake_malloc.h"
 
 #include <csignal>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 namespace {
@@ -68,6 +70,37 @@ TEST_F(test_ring_open, create_without_descriptors)
     EXPECT_EQ(UCS_ERR_IO_ERROR, status);
     EXPECT_EQ(EMFILE, error);
     EXPECT_NE(nullptr, strstr(ri_ring_remedy(error), "ulimit -n"));
+}
+
+/* Kernels give up if a signal is pending, and give back what they have got for the call. */
+TEST_F(test_ring_open, create_while_signals_come)
+{
+    size_t page = sysconf(_SC_PAGESIZE);
+
+    for (size_t most : {size_t(0), page}) { /* that is got between two signals */
+        fake::fallocate_interrupts = (most == 0) ? 20 : -1;
+        fake::fallocate_short      = most;
+        errno                      = 0;
+        EXPECT_EQ(UCS_OK, ri_ring_create(&m_rx, 65536, COOKIE)) << most;
+        fake::fallocate_interrupts = 0;
+        fake::fallocate_short      = 0;
+        struct stat file           = {};
+        ASSERT_EQ(0, fstat(m_rx.fd, &file));
+        EXPECT_LE(65536 / 512, file.st_blocks) << "all of it is there";
+        ri_ring_rx_close(&m_rx);
+    }
+}
+
+/* It does not hang if there is nothing else. */
+TEST_F(test_ring_open, create_is_always_interrupted)
+{
+    fake::fallocate_interrupts = -1;
+    errno                      = 0;
+    ucs_status_t status        = ri_ring_create(&m_rx, 65536, COOKIE);
+    int error                  = errno;
+    fake::fallocate_interrupts = 0;
+    EXPECT_EQ(UCS_ERR_IO_ERROR, status);
+    EXPECT_EQ(EINTR, error);
 }
 
 volatile sig_atomic_t exceeded;
