@@ -275,6 +275,16 @@ static int epoch_enter_host(ri_window_t *window, int rank)
     return ri_command_enter(window, &gate, epoch_has_locks(window));
 }
 
+/* Give the gate of the host of a rank back, if it was passed for a lock. */
+static void epoch_leave_host(ri_window_t *window, ri_window_lock_t lock, int rank)
+{
+    const ri_command_gate_t gate = epoch_gate_of_host(rank, RI_GATE_B);
+
+    if (lock == RI_WINDOW_EXCLUSIVE) {
+        ri_command_leave(window, &gate);
+    }
+}
+
 /* The gate of a target, for a lock. */
 static ri_command_gate_t epoch_gate(ri_window_lock_t lock, int rank)
 {
@@ -284,7 +294,18 @@ static ri_command_gate_t epoch_gate(ri_window_lock_t lock, int rank)
                                .is_alone = (lock == RI_WINDOW_EXCLUSIVE)};
 }
 
-/* Take the locks of a target. */
+/* Give the gates of a target back, which were entered for a lock. */
+static void epoch_leave(ri_window_t *window, ri_window_lock_t lock, int rank)
+{
+    ri_command_gate_t gate = epoch_gate(lock, rank);
+
+    if (lock != RI_WINDOW_NOCHECK) {
+        ri_command_leave(window, &gate);
+    }
+    epoch_leave_host(window, lock, rank);
+}
+
+/* Take the locks of a target, all or none. */
 static int epoch_enter(ri_window_t *window, ri_window_lock_t lock, int rank)
 {
     const ri_command_gate_t gate = epoch_gate(lock, rank);
@@ -297,8 +318,12 @@ static int epoch_enter(ri_window_t *window, ri_window_lock_t lock, int rank)
     if (lock == RI_WINDOW_EXCLUSIVE) {
         error = epoch_enter_host(window, rank);
     }
-    if (error == MPI_SUCCESS) {
-        error = ri_command_enter(window, &gate, 0);
+    if (error != MPI_SUCCESS) {
+        return error;
+    }
+    error = ri_command_enter(window, &gate, 0);
+    if (error != MPI_SUCCESS) {
+        epoch_leave_host(window, lock, rank);
     }
     return error;
 }
@@ -331,7 +356,6 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
 {
     ri_window_target_t *target = &window->targets[rank];
     ri_window_lock_t lock      = epoch_lock_of(target);
-    ri_command_gate_t gate;
     int error;
 
     ri_window_serve(window);
@@ -341,14 +365,7 @@ int ri_epoch_unlock(ri_window_t *window, int rank)
     error = ri_remote_settle(window, rank);
     epoch_set_lock(target, RI_WINDOW_UNLOCKED);
     atomic_fetch_sub(&window->num_locks, 1);
-    if (lock != RI_WINDOW_NOCHECK) {
-        gate = epoch_gate(lock, rank);
-        ri_command_leave(window, &gate);
-    }
-    if (lock == RI_WINDOW_EXCLUSIVE) {
-        gate = epoch_gate_of_host(rank, RI_GATE_B);
-        ri_command_leave(window, &gate);
-    }
+    epoch_leave(window, lock, rank);
     return error;
 }
 

@@ -115,6 +115,7 @@ int ri_gate_join(ri_gate_t *gate, ri_gate_kind_t kind, ri_gate_wait_t wait, void
     while (!ri_gate_is_joined(gate, kind)) {
         ret = wait(arg);
         if (ret != 0) {
+            ri_gate_leave(gate, kind);
             return ret;
         }
     }

@@ -18,7 +18,10 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 extern "C" {
+#include "win/command.h"
 #include "win/element.h"
+#include "win/epoch.h"
+#include "win/remote.h"
 #include "win/setting.h"
 #include "win/stripe.h"
 #include "win/window.h"

@@ -143,6 +143,11 @@ TEST_F(test_gate, join)
                       m_gate = uint64_t(1) << RI_GATE_B; /* and who was inside leaves */
                   }};
     EXPECT_EQ(0, ri_gate_join(&m_gate, RI_GATE_B, be_patient, &p));
+
+    m_gate = 0;
+    ASSERT_EQ(0, enter(RI_GATE_A));
+    EXPECT_EQ(GIVE_UP, join(RI_GATE_B));
+    EXPECT_EQ(0, enter(RI_GATE_A)); /* who has given up keeps nobody out */
 }
 
 /* Numbers of 16 bits wrap within their bits. */
