@@ -138,6 +138,16 @@ static size_t epoch_cell(const ri_window_t *window)
            (size_t)window->rank * sizeof(ri_window_cell_t);
 }
 
+/* Wait for a number of another rank, unless there is an error. The caller counts and marks in any
+ * case: numbers that are left out, and marks that stay, would be taken for those of the next epoch.
+ * @return The error, or one of the wait. */
+static int epoch_wait_unless(int error, ri_window_t *window, int rank,
+                             _Atomic(uint32_t) *word, uint32_t value)
+{
+    return (error != MPI_SUCCESS) ? error :
+                                    ri_window_wait_word(window, rank, word, value);
+}
+
 int ri_epoch_post(ri_window_t *window, MPI_Group group, int mode)
 {
     int *ranks, count = 0, i, error, one;
@@ -181,10 +191,10 @@ int ri_epoch_start(ri_window_t *window, MPI_Group group, int mode)
     for (i = 0; i < count; ++i) {
         target             = &window->targets[ranks[i]];
         target->is_started = 1;
-        if (!(mode & MPI_MODE_NOCHECK) && (error == MPI_SUCCESS)) {
-            error = ri_window_wait_word(window, ranks[i],
-                                        &control->cells[ranks[i]].posted,
-                                        ++target->started);
+        if (!(mode & MPI_MODE_NOCHECK)) {
+            ++target->started;
+            error = epoch_wait_unless(error, window, ranks[i],
+                                      &control->cells[ranks[i]].posted, target->started);
         }
     }
     free(ranks);
@@ -223,13 +233,13 @@ int ri_epoch_wait(ri_window_t *window)
     if (!window->is_exposed) {
         return MPI_ERR_RMA_SYNC;
     }
-    for (i = 0; (i < window->size) && (error == MPI_SUCCESS); ++i) {
+    for (i = 0; i < window->size; ++i) {
         target = &window->targets[i];
         if (target->is_exposed) {
-            error = ri_window_wait_word(window, i, &control->cells[i].completed,
-                                        target->waited + 1);
             target->is_exposed = 0;
             ++target->waited;
+            error = epoch_wait_unless(error, window, i, &control->cells[i].completed,
+                                      target->waited);
         }
     }
     window->is_exposed = 0;

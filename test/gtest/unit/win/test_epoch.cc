@@ -159,6 +159,39 @@ TEST_F(test_epoch, lock_that_fails)
     }
 }
 
+/* The epoch is over, and the next one waits for its own ranks only. */
+TEST_F(test_epoch, wait_that_fails)
+{
+    ASSERT_EQ(MPI_SUCCESS, ri_epoch_post(&m_window, group({3, 1, 2}), 0));
+    m_ranks.fails = 2;
+    EXPECT_EQ(MPI_ERR_OTHER, ri_epoch_wait(&m_window));
+    EXPECT_EQ((std::vector<waited_for>{{1, 1}, {2, 1}}), m_ranks.waited)
+            << "not for others any more";
+    EXPECT_EQ(MPI_ERR_RMA_SYNC, ri_epoch_wait(&m_window));
+
+    m_ranks.waited.clear();
+    ASSERT_EQ(MPI_SUCCESS, ri_epoch_post(&m_window, group({1}), 0));
+    EXPECT_EQ(MPI_SUCCESS, ri_epoch_wait(&m_window));
+    ASSERT_EQ(MPI_SUCCESS, ri_epoch_post(&m_window, group({3}), 0));
+    EXPECT_EQ(MPI_SUCCESS, ri_epoch_wait(&m_window));
+    EXPECT_EQ((std::vector<waited_for>{{1, 2}, {3, 2}}), m_ranks.waited);
+}
+
+TEST_F(test_epoch, start_that_fails)
+{
+    m_ranks.fails = 1;
+    EXPECT_EQ(MPI_ERR_OTHER, ri_epoch_start(&m_window, group({1, 3, 2}), 0));
+    EXPECT_EQ((std::vector<waited_for>{{1, 1}}), m_ranks.waited);
+    EXPECT_EQ(MPI_SUCCESS, ri_epoch_complete(&m_window));
+    EXPECT_EQ((std::vector<int>{1, 2, 3}), m_ranks.told) << "they wait for it";
+
+    m_ranks.waited.clear();
+    EXPECT_EQ(MPI_SUCCESS, ri_epoch_start(&m_window, group({3}), 0));
+    EXPECT_EQ((std::vector<waited_for>{{3, 2}}), m_ranks.waited)
+            << "not what was posted for the epoch before";
+    EXPECT_EQ(MPI_SUCCESS, ri_epoch_complete(&m_window));
+}
+
 } // namespace
 
 #endif
