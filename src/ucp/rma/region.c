@@ -8,12 +8,16 @@
 #include "../../ucs/base.h"
 #include "../../ucs/handle_map.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 static ri_map_t regions           = RI_MAP_INITIALIZER; /* by stock's handle */
 static ri_map_t regions_by_number = RI_MAP_INITIALIZER;
-static pthread_mutex_t lock       = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock       = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+
+/* The thread that forks had the lock before. Under the lock. */
+static int region_forks_within;
 
 /* Numbers that a map reserves come first. */
 static uint64_t latest_number = RI_MAP_KEY_GRAVE;
@@ -72,10 +76,30 @@ ri_window_served_t ri_region_command(uint64_t number, const ri_window_command_t 
                    RI_WINDOW_SERVED_BAD;
 }
 
+/* A handler of the application's may fork, for a fault in memory that is worked on under the lock:
+ * the thread has it already. */
+static void region_before_fork(void)
+{
+    region_forks_within = (pthread_mutex_lock(&lock) == EDEADLK);
+}
+
+static void region_after_fork(void)
+{
+    if (!region_forks_within) {
+        ri_region_unlock();
+    }
+}
+
+/* The lock is of a thread of the parent. */
+static void region_forked(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+}
+
 /* A child by fork() has the lock as it is then, and not the thread that would unlock it. */
 static void __attribute__((constructor)) region_guard_forks(void)
 {
-    pthread_atfork(ri_region_lock, ri_region_unlock, ri_region_unlock);
+    pthread_atfork(region_before_fork, region_after_fork, region_forked);
 }
 
 /* Under the lock. */

@@ -16,6 +16,7 @@
 #include "../../ucs/process.h"
 #include "../../ucs/random.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,8 @@ static struct {
     unsigned generation; /* of the process that has made it */
     ucs_list_link_t peers;
     const ri_window_net_hooks_t *hooks;
-} net = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    int forks_within; /* the thread that forks had the lock before */
+} net = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 /* The same peers: each message has the number of its sender. */
 static ri_map_t net_peers_by_uid = RI_MAP_INITIALIZER;
@@ -51,10 +53,30 @@ void ri_window_net_unlock(void)
     pthread_mutex_unlock(&net.lock);
 }
 
+/* A handler of the application's may fork, for a fault in memory that is copied under the lock: the
+ * thread has it already. */
+static void net_before_fork(void)
+{
+    net.forks_within = (pthread_mutex_lock(&net.lock) == EDEADLK);
+}
+
+static void net_after_fork(void)
+{
+    if (!net.forks_within) {
+        ri_window_net_unlock();
+    }
+}
+
+/* The lock is of a thread of the parent. */
+static void net_forked(void)
+{
+    net.lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+}
+
 /* A child by fork() has the lock as it is then, and not the thread that would unlock it. */
 static void __attribute__((constructor)) net_guard_forks(void)
 {
-    pthread_atfork(ri_window_net_lock, ri_window_net_unlock, ri_window_net_unlock);
+    pthread_atfork(net_before_fork, net_after_fork, net_forked);
 }
 
 static ucs_status_t net_make_context(void)

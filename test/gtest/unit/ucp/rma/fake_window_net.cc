@@ -246,6 +246,9 @@ int window_net_test::has(void *arg, uint64_t address, size_t length)
     auto test = static_cast<window_net_test *>(arg);
     auto base = reinterpret_cast<uint64_t>(test->m_memory.data());
 
+    if (address == reinterpret_cast<uint64_t>(test->m_page)) {
+        return length <= 8;
+    }
     return (address >= base) && (length <= SIZE) && (address - base <= SIZE - length);
 }
 

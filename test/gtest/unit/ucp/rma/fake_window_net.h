@@ -83,6 +83,7 @@ protected:
     net_ucx m_ucx;
     const ri_window_net_ops_t *m_ops;
     std::vector<uint8_t> m_memory;
+    uint8_t *m_page   = nullptr; /* another 8 bytes of the window */
     uint64_t m_region = 0;
     void *m_shown     = nullptr;
     void *m_reach     = nullptr;

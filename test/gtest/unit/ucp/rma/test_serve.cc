@@ -3,6 +3,7 @@
 /* src/ucp/rma/serve.[hc]: what other processes ask for. Here this one asks itself. */
 
 #include "unit/common/rng.h"
+#include "unit/ucp/rma/forking_page.h"
 #include "unit/ucp/rma/mail_head.h"
 
 #include <gtest/gtest.h>
@@ -411,6 +412,28 @@ TEST_F(test_serve, random_heads)
             free_latest();
         }
     });
+}
+
+/* The process is in the library, and has its locks, when the handler of a fault forks. */
+TEST_F(test_serve, fork_within_an_operation)
+{
+    forking_page page;
+    const ucp_mem_h handle = reinterpret_cast<ucp_mem_h>(&page);
+    ri_region_t region;
+    char data[100] = "data";
+
+    ri_region_add(handle, page.address, page.SIZE);
+    ASSERT_TRUE(ri_region_find(handle, &region));
+    post(mail_head(RI_SERVE_PUT, region.number, (uintptr_t)page.address, 100, 100), data);
+    EXPECT_EQ(1u, ri_serve());
+    EXPECT_EQ(RI_MAILBOX_DONE, state());
+    free_latest();
+    EXPECT_STREQ("data", (char *)page.address);
+    EXPECT_EQ(1, page.faults);
+    EXPECT_EQ(7, page.exited);
+    ASSERT_TRUE(ri_region_trylock()) << "it is free now";
+    ri_region_unlock();
+    ri_region_remove(handle);
 }
 
 /* Each thread of the process may serve: together they do each operation once. */

@@ -4,6 +4,7 @@
 
 #include "unit/common/ri_cpp.h"
 #include "unit/ucp/rma/fake_window_net.h"
+#include "unit/ucp/rma/forking_page.h"
 
 namespace {
 
@@ -269,6 +270,22 @@ TEST_F(test_window_net, copies_overtake)
     m_busy = 0;
     EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
     EXPECT_EQ(1u, m_applied.size());
+}
+
+/* The process is in the library, and has its locks, when the handler of a fault forks. */
+TEST_F(test_window_net, fork_within_a_copy)
+{
+    forking_page page;
+    uint8_t data[8] = {1};
+
+    m_page = page.address;
+    ASSERT_NE(nullptr, connect(0));
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED,
+              m_ops->reach.put(m_reach, 0, (uint64_t)page.address, data, sizeof(data)));
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+    EXPECT_EQ(1, page.address[0]);
+    EXPECT_EQ(1, page.faults);
+    EXPECT_EQ(7, page.exited);
 }
 
 /* Who has ended gets nothing any more, and what it was waiting for is given back. */
