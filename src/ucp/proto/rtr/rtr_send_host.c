@@ -117,6 +117,29 @@ static ucs_status_t rtr_send_host_start_coop(ri_send_req_t *req,
     return ri_coop_send_start(req, rtr_send_host_share(terms->rtr) ? terms->rtr : NULL);
 }
 
+/* @return Whether a message may be written into the layout of an RTR. */
+static int rtr_send_host_fits_layout(const ri_rtr_t *rtr)
+{
+    const ri_layout_t *layout = rtr->layout->layout;
+
+    return (layout->size / layout->stats.runs >= RI_GRID_RUN_MIN) &&
+           ri_rtr_layout_fits(rtr->layout, rtr->address, rtr->length);
+}
+
+/* The runs may be those of a later RTR, if the receiver breaks the protocol. */
+static uint64_t rtr_send_host_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    (void)req;
+    if (rtr->layout != NULL) {
+        return rtr_send_host_fits_layout(rtr) ? rtr->length : 0;
+    }
+    return ((rtr->grid == NULL) ||
+            ((rtr->grid->run >= RI_GRID_RUN_MIN) &&
+             ri_grid_is_valid(rtr->grid, rtr->address, rtr->length))) ?
+                   rtr->length :
+                   0;
+}
+
 /* The message of an RTR was offered by RTS before, and may not have met its receive yet: then
  * the RTR can still be taken. */
 static void rtr_send_host_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
@@ -295,28 +318,5 @@ const ri_send_proto_t ri_send_proto_rtr_coop = {
         .forget        = ri_coop_send_give_up,
         .outlives_loss = ri_coop_send_outlives_loss,
         RI_SEND_COUNTS(tx_coop)};
-
-/* @return Whether a message may be written into the layout of an RTR. */
-static int rtr_send_host_fits_layout(const ri_rtr_t *rtr)
-{
-    const ri_layout_t *layout = rtr->layout->layout;
-
-    return (layout->size / layout->stats.runs >= RI_GRID_RUN_MIN) &&
-           ri_rtr_layout_fits(rtr->layout, rtr->address, rtr->length);
-}
-
-/* The runs may be those of a later RTR, if the receiver breaks the protocol. */
-static uint64_t rtr_send_host_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
-{
-    (void)req;
-    if (rtr->layout != NULL) {
-        return rtr_send_host_fits_layout(rtr) ? rtr->length : 0;
-    }
-    return ((rtr->grid == NULL) ||
-            ((rtr->grid->run >= RI_GRID_RUN_MIN) &&
-             ri_grid_is_valid(rtr->grid, rtr->address, rtr->length))) ?
-                   rtr->length :
-                   0;
-}
 
 const ri_rtr_ops_t ri_rtr_ops_grant = {.room = rtr_send_host_room};
