@@ -149,9 +149,9 @@ static void rtr_send_host_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint3
 
     if ((req == NULL) || (req->conn != conn) || (req->sn != sn) ||
         (req->wire_type != RI_WIRE_RTS) || !(req->waiting & RI_SEND_WAIT_MATCH) ||
-        (req->waiting & RI_SEND_WAIT_RING) || (req->data.length > rtr->length) ||
-        !ri_dt_fits(&req->data) || (conn->peer == NULL) ||
-        (conn->peer->local.ep == NULL)) {
+        (req->waiting & RI_SEND_WAIT_RING) ||
+        (req->data.length > rtr_send_host_room(req, rtr)) || !ri_dt_fits(&req->data) ||
+        (conn->peer == NULL) || (conn->peer->local.ep == NULL)) {
         return;
     }
     if (ri_coop_send_of(req) != NULL) {

@@ -290,6 +290,31 @@ TEST_F(test_rtr_runs, grid_of_another_rtr)
     check(r, s);
 }
 
+/* The same of an RTR that comes behind the announcement of its message. */
+TEST_F(test_rtr_runs, grid_of_another_late_rtr)
+{
+    bytes place(LARGE);
+    ri_wire_rtr_runs_t rtr = {
+            {ALL, (uintptr_t)place.data(), LARGE, m_conn->tx_sn, 0, 4, 1},
+            ri_grid_run(LARGE)};
+    ri_ring_grant_t *grant = &m_a->worker()->rings_in[0]->ring->control->grants[4];
+
+    ri_config.hybrid_thresh = 0;
+    send_ptr s              = send();
+    unsigned writes         = m_a_plane->writes;
+    ri_ring_grant_offer(grant, 1);
+    put_runs(rtr, sizeof(rtr));
+    rtr.rtr.generation = 2;
+    rtr.rtr.length = rtr.grid.run = 1;
+    put_runs(rtr, sizeof(rtr));
+    m_a->progress();
+    m_a->progress();
+    EXPECT_EQ(writes, m_a_plane->writes);
+    recv_ptr r = post();
+    pump();
+    check(r, s);
+}
+
 TEST_F(test_rtr_runs, cancel)
 {
     check_cancel();
