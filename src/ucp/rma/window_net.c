@@ -206,14 +206,17 @@ void ri_window_net_put_peer(ri_window_net_peer_t *peer)
     }
 }
 
-static void net_error(void *arg, ucp_ep_h ep, ucs_status_t status)
+void ri_window_net_peer_fails(ri_window_net_peer_t *peer, ucs_status_t status)
 {
-    ri_window_net_peer_t *peer = arg;
-
-    (void)ep;
     ri_info("a process of a window on another host cannot be reached: %s",
             ri_stock_status_string(status));
     atomic_store(&peer->is_gone, 1);
+}
+
+static void net_error(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    (void)ep;
+    ri_window_net_peer_fails(arg, status);
 }
 
 ucp_ep_h ri_window_net_ep(ri_window_net_peer_t *peer)

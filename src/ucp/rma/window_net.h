@@ -76,6 +76,9 @@ ri_window_net_peer_t *ri_window_net_get_peer(uint64_t uid, const void *address,
 /** One user less. The lock is held. */
 void ri_window_net_put_peer(ri_window_net_peer_t *peer);
 
+/** UCX has reported that a peer cannot be reached: it is gone from now on. */
+void ri_window_net_peer_fails(ri_window_net_peer_t *peer, ucs_status_t status);
+
 /** @return The endpoint of a peer, which is made if it is not there; NULL: it cannot be made. The
  * lock is held. */
 ucp_ep_h ri_window_net_ep(ri_window_net_peer_t *peer);

@@ -119,9 +119,7 @@ static void ask_forget(ask_t *asked)
 static int ask_send(ask_t *asked, ri_window_net_head_t *head, const void *data,
                     size_t length)
 {
-    ucp_ep_h ep = ri_window_net_open(asked->reach);
-
-    if (ep == NULL) {
+    if (ri_window_net_open(asked->reach) == NULL) {
         return 0;
     }
     if (ask_ids.index_bits == 0) {
@@ -134,7 +132,7 @@ static int ask_send(ask_t *asked, ri_window_net_head_t *head, const void *data,
     head->id = asked->id;
     ucs_list_add_tail(&asked->reach->asked, &asked->list);
     atomic_fetch_add(asked->count, 1);
-    if (ri_window_net_send(ep, head, data, length) != UCS_OK) {
+    if (ri_window_net_send(asked->reach->peer, head, data, length) != UCS_OK) {
         ask_forget(asked);
         return 0;
     }
@@ -229,10 +227,10 @@ static void ask_send_undo(const ask_t *asked)
 {
     const ri_window_net_head_t said = {.kind        = RI_WINDOW_NET_SAY,
                                        .head.region = asked->reach->told.region};
-    ucp_ep_h ep                     = ri_window_net_open(asked->reach);
 
-    if ((asked->undo.kind != RI_WINDOW_COMMAND_KINDS) && (ep != NULL)) {
-        ri_window_net_send(ep, &said, &asked->undo, sizeof(asked->undo));
+    if ((asked->undo.kind != RI_WINDOW_COMMAND_KINDS) &&
+        (ri_window_net_open(asked->reach) != NULL)) {
+        ri_window_net_send(asked->reach->peer, &said, &asked->undo, sizeof(asked->undo));
     }
 }
 

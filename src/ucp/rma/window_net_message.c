@@ -3,26 +3,36 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "window_net_message.h"
-#include "window_net.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* A message until UCX does not need it any more. */
 typedef struct net_sent {
+    uint64_t to; /* number of the peer */
     ri_window_net_head_t head;
     uint8_t data[];
 } net_sent_t;
 
+/* Who does not get a message may wait for it, or for the answer to it: nothing is right any more. */
 static void net_sent_end(void *request, ucs_status_t status, void *user_data)
 {
-    (void)status;
+    const net_sent_t *sent = user_data;
+    ri_window_net_peer_t *peer;
+
+    if (status != UCS_OK) {
+        peer = ri_window_net_find_peer(sent->to); /* may have gone meanwhile */
+        if (peer != NULL) {
+            ri_window_net_peer_fails(peer, status);
+        }
+    }
     free(user_data);
     ri_stock.request_free(request);
 }
 
-ucs_status_t ri_window_net_send(ucp_ep_h ep, const ri_window_net_head_t *head,
-                                const void *data, size_t length)
+ucs_status_t ri_window_net_send(const ri_window_net_peer_t *peer,
+                                const ri_window_net_head_t *head, const void *data,
+                                size_t length)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS |
                                                  UCP_OP_ATTR_FIELD_CALLBACK |
@@ -35,13 +45,14 @@ ucs_status_t ri_window_net_send(ucp_ep_h ep, const ri_window_net_head_t *head,
     if (sent == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
+    sent->to       = peer->uid;
     sent->head     = *head;
     sent->head.uid = ri_window_net_uid();
     if (length > 0) {
         memcpy(sent->data, data, length);
     }
     param.user_data = sent;
-    request         = ri_stock.am_send_nbx(ep, RI_WINDOW_NET_AM_ID, &sent->head,
+    request         = ri_stock.am_send_nbx(peer->ep, RI_WINDOW_NET_AM_ID, &sent->head,
                                            sizeof(sent->head), sent->data, length, &param);
     if (!UCS_PTR_IS_PTR(request)) {
         free(sent);

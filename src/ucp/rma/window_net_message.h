@@ -9,9 +9,8 @@
 #ifndef RI_WINDOW_NET_MESSAGE_H
 #define RI_WINDOW_NET_MESSAGE_H
 
+#include "window_net.h"
 #include "../core/window_ops.h"
-
-#include "../../ucs/stock.h"
 
 #include <assert.h>
 
@@ -43,9 +42,11 @@ static_assert(sizeof(ri_window_net_head_t) == 48, "wire format");
  * that takes nothing. */
 ri_window_command_t ri_window_net_undo(const ri_window_command_t *command);
 
-/** Send a message. Header, but for the uid, and data are copied. The lock of the worker is held.
+/** Send a message to a peer, whose endpoint is there. Header, but for the uid, and data are copied.
+ * The lock of the worker is held. A peer to which UCX fails to send what it has taken is gone.
  * @return What UCX says. */
-ucs_status_t ri_window_net_send(ucp_ep_h ep, const ri_window_net_head_t *head,
-                                const void *data, size_t length);
+ucs_status_t ri_window_net_send(const ri_window_net_peer_t *peer,
+                                const ri_window_net_head_t *head, const void *data,
+                                size_t length);
 
 #endif

@@ -286,8 +286,8 @@ static ri_window_fate_t net_say(void *arg, const ri_window_command_t *command)
 
     ri_window_net_lock();
     ep      = ri_window_net_open(reach);
-    is_sent = (ep != NULL) &&
-              (ri_window_net_send(ep, &said, command, sizeof(*command)) == UCS_OK);
+    is_sent = (ep != NULL) && (ri_window_net_send(reach->peer, &said, command,
+                                                  sizeof(*command)) == UCS_OK);
     if (is_sent && !is_wired) {
         net_flush(reach, ep);
     }
@@ -511,7 +511,7 @@ static int net_is_gone(void *arg, int looks)
 
     ri_window_net_lock();
     if (looks && (reach->peer->ep == NULL) && (ri_window_net_open(reach) != NULL)) {
-        ri_window_net_send(reach->peer->ep, &nothing, NULL, 0);
+        ri_window_net_send(reach->peer, &nothing, NULL, 0);
     }
     ri_window_net_unlock();
     return atomic_load(&reach->peer->is_gone);

@@ -24,25 +24,69 @@ typedef struct net_waiting {
     ri_window_net_head_t head;
     ri_window_command_t command;
     uint64_t state; /* of the command */
-    size_t done;    /* bytes of the operation */
+    size_t done;    /* bytes of the operation; of an answer all of them */
     _Alignas(16) uint8_t data[];
 } net_waiting_t;
 
 static UCS_LIST_HEAD(net_operations);
 static UCS_LIST_HEAD(net_commands);
 
+static UCS_LIST_HEAD(net_answers); /* that UCX has not taken */
+
+/* Keep something for later. @return NULL: there is no memory. */
+static net_waiting_t *net_keep(ucs_list_link_t *list, ri_window_net_peer_t *peer,
+                               const ri_window_net_head_t *head, size_t room)
+{
+    net_waiting_t *waiting = malloc(sizeof(*waiting) + room);
+
+    if (waiting == NULL) {
+        ri_error("no memory for what a process of another host asks for");
+        return NULL;
+    }
+    waiting->peer = peer;
+    ++peer->users;
+    waiting->head = *head;
+    ucs_list_add_tail(list, &waiting->list);
+    return waiting;
+}
+
+/* Drop something that was kept; NULL: nothing. */
+static void net_drop_one(net_waiting_t *waiting)
+{
+    if (waiting != NULL) {
+        ucs_list_del(&waiting->list);
+        ri_window_net_put_peer(waiting->peer);
+        free(waiting);
+    }
+}
+
+/* @return Whether that is over: it is sent, or the peer is gone. */
+static int net_send_answer(ri_window_net_peer_t *peer, const ri_window_net_head_t *answer,
+                           const void *data, size_t length)
+{
+    return atomic_load(&peer->is_gone) || (ri_window_net_ep(peer) == NULL) ||
+           (ri_window_net_send(peer, answer, data, length) == UCS_OK);
+}
+
+/* Answer. Who has asked waits for it: what cannot be sent now is sent later. */
 static void net_answer(ri_window_net_peer_t *peer, const ri_window_net_head_t *head,
                        int result, const void *data)
 {
-    ri_window_net_head_t answer = {
+    const ri_window_net_head_t answer = {
             .kind = RI_WINDOW_NET_ANSWER, .id = head->id, .result = result};
-    ucp_ep_h ep = NULL;
+    size_t length = (result > 0) ? (size_t)result : 0;
+    net_waiting_t *waiting;
 
-    if ((head->kind != RI_WINDOW_NET_SAY) && !atomic_load(&peer->is_gone)) {
-        ep = ri_window_net_ep(peer);
+    if ((head->kind == RI_WINDOW_NET_SAY) ||
+        net_send_answer(peer, &answer, data, length)) {
+        return;
     }
-    if (ep != NULL) {
-        ri_window_net_send(ep, &answer, data, (result > 0) ? (size_t)result : 0);
+    waiting = net_keep(&net_answers, peer, &answer, length);
+    if (waiting != NULL) {
+        waiting->done = length;
+        if (length > 0) {
+            memcpy(waiting->data, data, length);
+        }
     }
 }
 
@@ -117,32 +161,16 @@ static ri_window_served_t net_command(uint64_t region, const ri_window_command_t
     return served;
 }
 
-/* Keep something for later. Without memory it is not done. */
-static net_waiting_t *net_keep(ucs_list_link_t *list, ri_window_net_peer_t *peer,
-                               const ri_window_net_head_t *head, size_t room)
+/* Keep what was asked for. Without memory it is not done. */
+static net_waiting_t *net_keep_asked(ucs_list_link_t *list, ri_window_net_peer_t *peer,
+                                     const ri_window_net_head_t *head, size_t room)
 {
-    net_waiting_t *waiting = malloc(sizeof(*waiting) + room);
+    net_waiting_t *waiting = net_keep(list, peer, head, room);
 
     if (waiting == NULL) {
-        ri_error("no memory for what a process of another host asks for");
         net_answer(peer, head, -1, NULL);
-        return NULL;
     }
-    waiting->peer = peer;
-    ++peer->users;
-    waiting->head = *head;
-    ucs_list_add_tail(list, &waiting->list);
     return waiting;
-}
-
-/* Drop something that was kept; NULL: nothing. */
-static void net_drop_one(net_waiting_t *waiting)
-{
-    if (waiting != NULL) {
-        ucs_list_del(&waiting->list);
-        ri_window_net_put_peer(waiting->peer);
-        free(waiting);
-    }
 }
 
 /* @return Bytes of room for the data of an operation, and for its result; 0: it is too long. */
@@ -188,7 +216,7 @@ static void net_asked_operation(ri_window_net_peer_t *peer,
         return;
     }
     if (!ucs_list_is_empty(&net_operations) || (size > sizeof(stack))) {
-        waiting = net_keep(&net_operations, peer, head, size);
+        waiting = net_keep_asked(&net_operations, peer, head, size);
         if (waiting == NULL) {
             return;
         }
@@ -204,7 +232,7 @@ static void net_asked_operation(ri_window_net_peer_t *peer,
         net_answer(peer, head, result, room);
         net_drop_one(waiting);
     } else if (waiting == NULL) {
-        waiting = net_keep(&net_operations, peer, head, size);
+        waiting = net_keep_asked(&net_operations, peer, head, size);
         if (waiting != NULL) {
             waiting->done = 0;
             memcpy(waiting->data, room, length);
@@ -243,7 +271,7 @@ static void net_asked_command(ri_window_net_peer_t *peer,
         net_answer(peer, head, -1, NULL);
         return;
     }
-    waiting = net_keep(&net_commands, peer, head, 0);
+    waiting = net_keep_asked(&net_commands, peer, head, 0);
     if (waiting == NULL) {
         return;
     }
@@ -267,10 +295,26 @@ void ri_window_net_asked(ri_window_net_peer_t *peer, const ri_window_net_head_t 
     }
 }
 
-unsigned ri_window_net_serve(void)
+/* Send the answers that were kept. @return How many that is over for. */
+static unsigned net_send_kept(void)
 {
     net_waiting_t *waiting, *next;
     unsigned count = 0;
+
+    ucs_list_for_each_safe(waiting, next, &net_answers, list) {
+        if (net_send_answer(waiting->peer, &waiting->head, waiting->data,
+                            waiting->done)) {
+            net_drop_one(waiting);
+            ++count;
+        }
+    }
+    return count;
+}
+
+unsigned ri_window_net_serve(void)
+{
+    net_waiting_t *waiting, *next;
+    unsigned count = net_send_kept();
     int result;
 
     ucs_list_for_each_safe(waiting, next, &net_commands, list) {
@@ -293,11 +337,11 @@ unsigned ri_window_net_serve(void)
 
 void ri_window_net_drop(void)
 {
-    ucs_list_link_t *const lists[] = {&net_operations, &net_commands};
+    ucs_list_link_t *const lists[] = {&net_operations, &net_commands, &net_answers};
     net_waiting_t *waiting, *next;
     size_t i;
 
-    for (i = 0; i < 2; ++i) {
+    for (i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
         ucs_list_for_each_safe(waiting, next, lists[i], list) {
             net_drop_one(waiting);
         }

@@ -100,14 +100,18 @@ void fill(ri_stock_t *stock)
     };
     stock->am_send_nbx = [](ucp_ep_h, unsigned, const void *header, size_t header_length,
                             const void *data, size_t length,
-                            const ucp_request_param_t *) {
+                            const ucp_request_param_t *param) {
         if (ucx->fails != UCS_OK) {
             return (ucs_status_ptr_t)UCS_STATUS_PTR(ucx->fails);
         }
         auto *h = static_cast<const uint8_t *>(header);
         auto *d = static_cast<const uint8_t *>(data);
+        net_message message{{h, h + header_length}, {d, d + length}};
 
-        ucx->sent.push_back({{h, h + header_length}, {d, d + length}});
+        if (ucx->sends_later) {
+            return later(param, [=] { ucx->sent.push_back(message); });
+        }
+        ucx->sent.push_back(message);
         return (ucs_status_ptr_t) nullptr;
     };
     stock->mem_map = [](ucp_context_h, const ucp_mem_map_params_t *, ucp_mem_h *memh) {

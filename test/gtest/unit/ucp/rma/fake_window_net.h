@@ -47,8 +47,9 @@ public:
 
     std::deque<net_message> sent;
     std::deque<net_move> moves;
-    bool delivers = true; /* in progress */
-    bool finishes = true;
+    bool delivers    = true; /* in progress */
+    bool finishes    = true;
+    bool sends_later = false; /* sends end as moves do, and messages are sent then */
     int num_eps = 0, num_closed = 0, num_keys = 0, num_mapped = 0, num_requests = 0;
     int num_contexts   = 0;
     int num_flushes    = 0;      /* that have begun */

@@ -377,6 +377,75 @@ TEST_F(test_window_net, ucx_fails)
     EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
 }
 
+/* UCX may take an answer later. */
+TEST_F(test_window_net, answers_are_sent_again)
+{
+    uint8_t data[8] = {1}, result[8] = {};
+
+    ASSERT_NE(nullptr, connect(0));
+    m_ucx.delivers = false;
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, get(0, result, 8));
+    m_ucx.fails = UCS_ERR_NO_RESOURCE;
+    m_ucx.deliver();
+    m_ucx.deliver();
+    EXPECT_EQ(1u, m_applied.size());
+    ri_window_net_progress();
+    EXPECT_TRUE(m_ucx.sent.empty());
+    m_ucx.fails = UCS_OK;
+    ri_window_net_progress();
+    ASSERT_EQ(2u, m_ucx.sent.size());
+    m_ucx.delivers = true;
+    EXPECT_EQ(RI_WINDOW_OPS_DONE, settle());
+    EXPECT_EQ(1, result[0]);
+    EXPECT_EQ(1u, m_applied.size()) << "it is done once";
+    ri_window_net_progress();
+    EXPECT_TRUE(m_ucx.sent.empty());
+}
+
+TEST_F(test_window_net, answer_to_nobody)
+{
+    uint8_t data[8] = {1};
+
+    ASSERT_NE(nullptr, connect());
+    m_ucx.delivers = false;
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
+    m_ucx.fails = UCS_ERR_NO_RESOURCE;
+    m_ucx.deliver();
+    m_ucx.fails = UCS_OK;
+    make_gone();
+    ri_window_net_progress();
+    EXPECT_TRUE(m_ucx.sent.empty());
+}
+
+/* It is dropped with the worker. */
+TEST_F(test_window_net, answer_that_is_left)
+{
+    uint8_t data[8] = {1};
+
+    ASSERT_NE(nullptr, connect());
+    m_ucx.delivers = false;
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
+    m_ucx.fails = UCS_ERR_NO_RESOURCE;
+    m_ucx.deliver();
+    EXPECT_TRUE(m_ucx.sent.empty());
+}
+
+/* What UCX has taken and cannot send: nobody waits for an answer. */
+TEST_F(test_window_net, send_that_fails_later)
+{
+    uint8_t data[8] = {1};
+
+    ASSERT_NE(nullptr, connect());
+    m_ucx.sends_later = true;
+    m_ucx.finishes    = false;
+    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
+    EXPECT_FALSE(m_ops->is_gone(m_reach, 0));
+    m_ucx.finish(UCS_ERR_ENDPOINT_TIMEOUT);
+    ASSERT_TRUE(m_ops->is_gone(m_reach, 0));
+    EXPECT_EQ(RI_WINDOW_OPS_GONE, settle());
+}
+
 TEST_F(test_window_net, gone)
 {
     ri_window_command_t command = {};
