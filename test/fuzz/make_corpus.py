@@ -22,7 +22,7 @@ REVOKE, REVOKED, USED = 37, 38, 39
 TARGET, ABANDON = 40, 41
 CHANNEL_OFFER, CHANNEL_ACCEPT, CHANNEL_STOP, CHANNEL_CLOSE = 42, 43, 44, 45
 CHANNEL_AGAIN, CHANNEL_ALL = 46, 0xff
-RTR_UD, CLOSING, RTR_GRID, LAYOUT = 47, 48, 49, 50
+RTR_UD, CLOSING, RTR_GRID, LAYOUT, RTR_LAYOUT = 47, 48, 49, 50, 51
 HELLO = 0x80
 LONG = 3000 # a message for the planes
 PAD, START, PART = 0xff, 0xfe, 0xfd
@@ -65,11 +65,13 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
         out += struct.pack('<II', total, 0)
     elif kind == CTS:
         out += struct.pack('<IIQ', total, 0, 0x1000)
-    elif kind == RTR:
-        out += struct.pack('<QQQQIIIIHH', tag, 1, 0x1000, 300, 7, req, value, value, 0, total)
-    elif kind == RTR_GRID: # two runs
-        out += struct.pack('<QQQQIIIIHH', tag, 1, 0x1000, 300, 7, req, value, value, 0, total)
-        out += struct.pack('<QIqIqIq', 150, 2, 400, 1, 0, 1, 0)
+    elif kind == LAYOUT:
+        out += struct.pack('<HH', total, 0)
+    elif kind in (RTR, RTR_GRID, RTR_LAYOUT): # a grid of two runs, or one element of RUNS
+        out += struct.pack('<QQQQIIIIHH', tag, 1, 0x1000, 6144 if kind == RTR_LAYOUT else 300, 7, req,
+                           value, value, 0, total) + \
+            (struct.pack('<QIqIqIq', 150, 2, 400, 1, 0, 1, 0) if kind == RTR_GRID else b'') + \
+            (struct.pack('<QIHH', 1, value, 0, 0) if kind == RTR_LAYOUT else b'')
     elif kind == RTR_UD:
         out += struct.pack('<QQIIIHHIIIIIHHQ', tag, 1, req, value - 1, value, 0, total,
                            2, 1, 1, 1, 1, 2048, 0, LONG)
@@ -267,7 +269,7 @@ def inputs():
                        ('release', RELEASE), ('cts', CTS), ('written', WRITTEN),
                        ('ring-req', RING_REQ), ('revoke', REVOKE), ('revoked', REVOKED),
                        ('used', USED), ('target', TARGET), ('rtr-ud', RTR_UD),
-                       ('rtr-grid', RTR_GRID),
+                       ('rtr-grid', RTR_GRID), ('layout', LAYOUT), ('rtr-elements', RTR_LAYOUT),
                        ('abandon', ABANDON), ('channel-offer', CHANNEL_OFFER),
                        ('channel-accept', CHANNEL_ACCEPT), ('channel-stop', CHANNEL_STOP),
                        ('channel-close', CHANNEL_CLOSE), ('closing', CLOSING)):
@@ -276,8 +278,8 @@ def inputs():
                                   AM_HELLO | AM_REPLY)
     yield 'bye-early', first_contact(3, host=0) + am(header(BYE, 1, 3)) + recv() * 3 + \
         first_contact(2, host=0) + first_contact(1, host=0)
-    yield 'bye-callback', first_contact(1, host=0) + am(header(BYE, 1, 2)) + \
-        recv(9, 0x80) + first_contact(2, tag=9, host=0)
+    yield 'bye-callback', first_contact(1, host=0) + am(header(BYE, 1, 2)) + recv(9, 0x80) + \
+        first_contact(2, tag=9, host=0)
     yield 'ring', RING + recv() * 5 + \
         record(EAGER, 8, payload=b'ringring') + record(SYNC, 4, extra=3, payload=b'sync') + \
         record(SYNC_ACK, 0, value=5, extra=1) + record(PAD, 0) + record(CLOSING, 0) + \
@@ -301,10 +303,8 @@ def inputs():
         record(START, 200, extra=300) + record(RING_CLOSE, 0)
     yield 'ring-too-long', RING + record(EAGER, 0xffff)
     yield 'ring-unknown', RING + record(77, 0)
-    yield 'ring-early', RING + record(EAGER, 8, value=2) + record(EAGER, 8, value=0) + \
-        first_contact(5)
-    yield 'ring-smash', RING + bytes([OP_SMASH, 0, 0, 0, 16]) + b'\xff' * 16 + \
-        record(EAGER, 8)
+    yield 'ring-early', RING + record(EAGER, 8, value=2) + record(EAGER, 8, value=0) + first_contact(5)
+    yield 'ring-smash', RING + bytes([OP_SMASH, 0, 0, 0, 16]) + b'\xff' * 16 + record(EAGER, 8)
     yield 'ring-two', RING + am(header(EAGER, 0, 1) + hello(2), b'', AM_HELLO) + \
         am(header(EAGER, 0, 2) + hello(2), b'', AM_HELLO) + \
         am(header(EAGER, 0, 1) + hello(3), b'', AM_HELLO) + \
@@ -424,8 +424,7 @@ def inputs():
         first_contact(200) + first_contact(7) + data
     yield 'rts-bye', first_contact(1, host=0) + recv(0, 0, 300) * 2 + \
         rts(300, value=2, host=0) + am(header(BYE, 1, 2)) + data
-    yield 'rts-endpoint-fails', plane + mode(16) + recv(0, 0x80, 300) * 2 + \
-        rts(300, value=2) + conn(FAIL) + data
+    yield 'rts-endpoint-fails', plane + mode(16) + recv(0, 0x80, 300) * 2 + rts(300, value=2) + conn(FAIL) + data
     yield 'rts-probe', plane + rts(300, value=2) + probe(0, 1, 0x80) + probe(40, 1, 0x40)
     yield 'rts-ring', RING + am(header(PLANE_REQ, 1, 0)) + recv(0, 1, 300) * 5 + \
         record(RTS, 24, extra=7, payload=segments(300)) + \
@@ -447,20 +446,15 @@ def inputs():
     yield 'probe', first_contact(1) + probe() + probe(what=0x80) + probe(20, 0, 0x40)
     yield 'cancel', recv() + recv(5, 0) + bytes([OP_CANCEL, 1, OP_CANCEL, 0])
     yield 'send', send() * 6 + am(header(CONN_ACK, 1, 1)) + send() + send(length=2000)
-    yield 'send-refused', mode(1) + send() + send(length=500) + send(flags=2) + mode(0) + \
-        send() + stock(0) + stock(1) + stock(0x82)
-    yield 'send-fails', send() + mode(2) + send(tag=1) + send(tag=1, length=3000) + \
-        mode(0) + send(tag=1)
+    yield 'send-refused', mode(1) + send() + send(length=500) + send(flags=2) + mode(0) + send() + \
+        stock(0) + stock(1) + stock(0x82)
+    yield 'send-fails', send() + mode(2) + send(tag=1) + send(tag=1, length=3000) + mode(0) + send(tag=1)
     yield 'send-ring', offer() + send() * 3 + send(length=900) * 6 + drain() + PROGRESS + \
         drain() + PROGRESS + am(header(RING_STOP, 1, 0)) + send()
-    yield 'send-ring-close', offer() + send(length=1000) * 6 + conn(CLOSE) + drain() + \
-        PROGRESS + drain() + PROGRESS
-    yield 'send-sync', send(flags=1) + am(header(SYNC_ACK, 1, 1)) + send(flags=1) + \
-        conn(FAIL) + send()
-    yield 'send-rma', offer() + conn(RMA) + send() + send() + am(header(ORDER_ACK, 1, 1)) + \
-        send()
-    yield 'send-reset', offer() + send(flags=1) + send(length=1000) * 6 + \
-        am(header(RESET, 1, 1)) + send() + conn(CLOSE)
+    yield 'send-ring-close', offer() + send(length=1000) * 6 + conn(CLOSE) + (drain() + PROGRESS) * 2
+    yield 'send-sync', send(flags=1) + am(header(SYNC_ACK, 1, 1)) + send(flags=1) + conn(FAIL) + send()
+    yield 'send-rma', offer() + conn(RMA) + send() + send() + am(header(ORDER_ACK, 1, 1)) + send()
+    yield 'send-reset', offer() + send(flags=1) + send(length=1000) * 6 + am(header(RESET, 1, 1)) + send() + conn(CLOSE)
     # A peer of another host, whose endpoint is not in error mode PEER, and two long messages, from
     # which it is known who sends those of tag 0
     far = conn(NEW, 9) + recv(0, 0, LONG) * 2 + b''.join(
@@ -494,6 +488,11 @@ def inputs():
             conn(CLOSE, 1) + net_mode(16) + PROGRESS
         yield f'net-{name}-gone', offers + am(base(PLANE_REQ, 1, 8) + struct.pack(
             '<BBHI32s', 4 if kind == 0 else 2, 8, 1, 1, b'')) + rts_net(SENDS) + PROGRESS
+        define = [am(header(LAYOUT, 2, n), bytes(RUNS)) for n in range(4)]
+        yield f'net-{name}-layout', net + define[1] + am(header(RTR_LAYOUT, 2, 1, 0, 1, 0)) * 2 + \
+            send(1, length=6144) + am(header(RTR_LAYOUT, 2, 2, 0, 1, 1)) + define[2] + define[1] + \
+            define[3] + am(header(RTR_LAYOUT, 2, 3, 0, 1, 2)) + ends() + send(1, length=6144) + \
+            breaks() + ends() + am(header(LAYOUT, 2, 4), b'\x09') + am(header(LAYOUT, 2, 4, total=64), b'1')
     net = far + way(0x40, 1)
     yield 'net-notified', net + recv(0, 0, LONG) * 3 + PROGRESS + \
         notifies(0, 1 << 22 | 2, LONG) + notifies(0, 1 << 22 | 1 << 17 | 1 << 16 | 3, 5) + \

@@ -89,7 +89,8 @@ struct ri_stream {
     uint8_t plane_grids;   /* the sender takes RTRs of receives in runs, in the host */
     uint8_t plane_layouts; /* ... and RTRs that name layouts */
     uint8_t way_grids; /* the sender takes RTRs of receives in runs, through a network */
-    uint8_t stalled;   /* the next message waits for an answer to a REVOKE */
+    uint8_t way_layouts; /* ... and RTRs that name layouts */
+    uint8_t stalled;     /* the next message waits for an answer to a REVOKE */
     uint8_t resumes; /* the answer has come: deliveries go on (proto/rtr/rtr_revoked.c) */
     int closed;      /* BYE came: nothing follows closed_sn */
     uint32_t closed_sn; /* with closed: the number of the last message */
@@ -135,6 +136,8 @@ struct ri_stream {
                 *grids; /* of RTRs that the ring has brought, by grant; NULL: none */
         /* that RTRs which the ring brings name; NULL: none */
         ri_layouts_in_t *layouts;
+        /* that RTRs through a network name; NULL: none yet */
+        ri_layouts_out_t *layouts_out;
         int lost; /* a message by an RTR through a network may have come, and nobody was told */
     } rtr;
 

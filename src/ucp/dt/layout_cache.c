@@ -55,6 +55,13 @@ void ri_layouts_out_set(ri_layouts_out_t *out, unsigned slot, ri_layout_t *layou
     ++out->slot[slot].generation;
 }
 
+void ri_layouts_out_unset(ri_layouts_out_t *out, unsigned slot)
+{
+    ri_layout_put(out->slot[slot].layout);
+    out->slot[slot].layout = NULL;
+    out->slot[slot].named  = 0;
+}
+
 ri_layouts_in_t *ri_layouts_in_make(void)
 {
     return calloc(1, sizeof(ri_layouts_in_t));

@@ -39,6 +39,10 @@ unsigned ri_layouts_out_next(const ri_layouts_out_t *out);
 /** Give a slot to a layout: its generation is one more then. */
 void ri_layouts_out_set(ri_layouts_out_t *out, unsigned slot, ri_layout_t *layout);
 
+/** The definition of a slot was not sent: it is given away before all others, with another
+ * generation. */
+void ri_layouts_out_unset(ri_layouts_out_t *out, unsigned slot);
+
 /* So many RTRs of a ring may name layouts at a time, each by its grant. */
 #define RI_LAYOUTS_IN_USES 32
 

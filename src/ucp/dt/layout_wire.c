@@ -356,6 +356,14 @@ ri_layout_t *ri_layout_parse(const void *bytes, size_t length, int *malformed_p)
     return layout;
 }
 
+void ri_layout_hull(const ri_layout_t *layout, uint64_t count, int64_t *lo, int64_t *hi)
+{
+    int64_t reach = ((int64_t)count - 1) * layout->extent;
+
+    *lo = layout->stats.lo + ri_min(reach, 0);
+    *hi = layout->stats.hi + ri_max(reach, 0);
+}
+
 int ri_layout_may_be_at(const ri_layout_t *layout, uint64_t count, uint64_t address,
                         uint64_t length)
 {

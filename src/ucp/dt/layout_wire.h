@@ -56,6 +56,11 @@ static inline int ri_layout_is_long(const ri_layout_t *layout)
  */
 ri_layout_t *ri_layout_parse(const void *bytes, size_t length, int *malformed_p);
 
+/** Set @a lo to where the lowest byte of @a count elements of a layout is, and @a hi to where the
+ * highest one ends, both from the start of the buffer. They can be there: see
+ * ri_layout_may_be_at(). */
+void ri_layout_hull(const ri_layout_t *layout, uint64_t count, int64_t *lo, int64_t *hi);
+
 /** @return Whether @a count elements of a layout, both of which are wire input, can be at @a
  * address: they are @a length bytes, which is not 0, in runs that are not too many, all at
  * addresses that there can be. */

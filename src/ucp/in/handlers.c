@@ -392,12 +392,14 @@ const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
         [RI_WIRE_TARGET]    = {.to_conn = ri_rndv_ud_handle_target},
         [RI_WIRE_ABANDON]   = {.to_stream = ri_rtr_ud_handle_abandon},
 
-        [RI_WIRE_RTR]      = {.from_am   = handle_rtr_from_am,
-                              .to_conn   = handle_rtr,
-                              .from_ring = handle_rtr_record},
-        [RI_WIRE_RTR_GRID] = {.from_am = handle_rtr_from_am, .to_conn = handle_rtr},
-        [RI_WIRE_LAYOUT]   = {.from_ring = handle_layout_record},
-        [RI_WIRE_RTR_UD]   = {.to_conn = ri_rtr_send_ud_handle_rtr},
-        [RI_WIRE_REVOKE]   = {.to_conn = ri_rtr_send_net_handle_revoke},
-        [RI_WIRE_REVOKED]  = {.to_stream = ri_rtr_revoked_handle},
-        [RI_WIRE_USED]     = {.to_stream = ri_rtr_used_handle}};
+        [RI_WIRE_RTR]        = {.from_am   = handle_rtr_from_am,
+                                .to_conn   = handle_rtr,
+                                .from_ring = handle_rtr_record},
+        [RI_WIRE_RTR_GRID]   = {.from_am = handle_rtr_from_am, .to_conn = handle_rtr},
+        [RI_WIRE_LAYOUT]     = {.to_conn   = ri_rtr_layout_handle,
+                                .from_ring = handle_layout_record},
+        [RI_WIRE_RTR_LAYOUT] = {.to_conn = handle_rtr},
+        [RI_WIRE_RTR_UD]     = {.to_conn = ri_rtr_send_ud_handle_rtr},
+        [RI_WIRE_REVOKE]     = {.to_conn = ri_rtr_send_net_handle_revoke},
+        [RI_WIRE_REVOKED]    = {.to_stream = ri_rtr_revoked_handle},
+        [RI_WIRE_USED]       = {.to_stream = ri_rtr_used_handle}};

@@ -148,6 +148,28 @@ void ri_control_send_on(ri_conn_t *conn, const ri_wire_msg_t *msg)
     control_send_net(conn, message, length);
 }
 
+ucs_status_t ri_control_send_payload(ri_conn_t *conn, const ri_wire_msg_t *msg,
+                                     const void *payload, size_t length)
+{
+    ri_worker_t *worker    = conn->worker;
+    ri_am_buffer_t *buffer = NULL;
+    ucs_status_t status;
+    size_t header;
+
+    /* What waits for memory goes first */
+    if (ucs_list_is_empty(&worker->control) && (length <= ri_config.eager_thresh)) {
+        buffer = ri_am_buffer_get(worker, length);
+    }
+    if (buffer == NULL) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    header = ri_wire_pack(msg, buffer->data);
+    control_count(conn, buffer->data);
+    memcpy(buffer->data + header, payload, length);
+    status = ri_am_send_buffer(conn, buffer, header + length, 0, 0);
+    return UCS_STATUS_IS_ERR(status) ? status : UCS_OK;
+}
+
 /* The conn that may carry a message which waited: the one that was to, or any other to the
  * same peer. */
 static ri_conn_t *control_usable_conn(ri_worker_t *worker, const control_owed_t *owed)

@@ -88,6 +88,12 @@ void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
  * endpoint itself; then it is dropped. What UCX has no memory for is sent by progress. */
 void ri_control_send_on(ri_conn_t *conn, const ri_wire_msg_t *msg);
 
+/** Send a control message with a payload on a conn, by active message, if that is possible now.
+ * @return UCS_OK, or why it was not sent. Of an endpoint that has failed its error handler tells.
+ */
+ucs_status_t ri_control_send_payload(ri_conn_t *conn, const ri_wire_msg_t *msg,
+                                     const void *payload, size_t length);
+
 /** Send a control message to a peer, by the channel of a usable conn or by active message; as
  * soon as there is such a conn, if there is none yet. */
 void ri_control_send_message(ri_peer_t *peer, const ri_wire_msg_t *msg);

@@ -255,7 +255,9 @@ void ri_way_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t
         RI_MODULES_ASK(is_told, way_opened, conn);
         if (is_told) {
             ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id,
-                        RI_WIRE_PLANE_WRITES | RI_WIRE_PLANE_GRIDS, peer->way.kind, 0);
+                        RI_WIRE_PLANE_WRITES | RI_WIRE_PLANE_GRIDS |
+                                RI_WIRE_PLANE_LAYOUTS,
+                        peer->way.kind, 0);
         }
     } else {
         ++worker->counters.planes_refused;

@@ -79,6 +79,8 @@ typedef enum ri_wire_type {
     RI_WIRE_CLOSING  = 48, /* the application closes its last endpoint to that worker */
     RI_WIRE_RTR_GRID = 49, /* a receive in runs that may be written */
     RI_WIRE_LAYOUT   = 50, /* where the runs of receives are that RTRs will name */
+    RI_WIRE_RTR_LAYOUT =
+            51, /* a receive that may be written, of a layout that was defined */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 

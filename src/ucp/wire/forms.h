@@ -201,6 +201,33 @@ typedef struct ri_wire_rtr_grid {
     ri_wire_grid_t grid;
 } __attribute__((packed)) ri_wire_rtr_grid_t;
 
+/* An RTR through a network, of a receive whose layout was defined. Up to the entry it is a
+ * ri_wire_rtr_msg_t. */
+typedef struct ri_wire_rtr_elements {
+    ri_wire_base_t base; /* value: id of the receive */
+    uint64_t tag;        /* of the receive */
+    uint64_t mask;       /* of the receive */
+    uint64_t address;    /* of its buffer */
+    uint64_t length;     /* of all runs */
+    uint32_t key;        /* for all of them */
+    uint32_t way;        /* number of the way that the key is for */
+    uint32_t seen;       /* as of ri_wire_rtr_t */
+    uint32_t generation; /* of the entry */
+    uint16_t ahead;      /* as of ri_wire_rtr_t */
+    uint16_t entry;      /* names the RTR, with the generation */
+    uint64_t count;      /* elements of the layout */
+    uint32_t defined;    /* generation of the definition */
+    uint16_t slot;       /* of the definition */
+    uint16_t reserved;
+} __attribute__((packed)) ri_wire_rtr_elements_t;
+
+/* A definition that does not go by a ring. */
+typedef struct ri_wire_layout {
+    ri_wire_base_t base; /* value: generation of the definition */
+    uint16_t slot;       /* of the definition */
+    uint16_t reserved;
+} __attribute__((packed)) ri_wire_layout_t;
+
 /* An RTR through a network, for a plane that takes messages. */
 typedef struct ri_wire_rtr_ud {
     ri_wire_base_t base;                  /* value: id of the receive */
@@ -354,8 +381,8 @@ typedef enum ri_wire_plane_id {
  * too; through a network also from a channel. */
 #define RI_WIRE_PLANE_GRIDS 16
 
-/* The value of PLANE_REQ, with RI_WIRE_PLANE_WRITES, within a host: its sender takes definitions of
- * layouts, and RTRs that name them. */
+/* The value of PLANE_REQ, with RI_WIRE_PLANE_WRITES: its sender takes definitions of layouts, and
+ * RTRs that name them. */
 #define RI_WIRE_PLANE_LAYOUTS 32
 
 /* The value of PLANE_REQ and PLANE_ACK: it is about giving up a way of the plane rc or ud. */
@@ -381,7 +408,7 @@ static inline uint32_t ri_wire_nack_flag(uint8_t type)
 }
 
 /** @return Whether a control message offers a receive, and may be taken from wherever it is: it
- * says by itself what it is about, and may get lost. */
+ * says by itself what it is about, and may get lost. RTR_LAYOUT goes by active message only. */
 static inline int ri_wire_is_rtr(unsigned type)
 {
     return (type == RI_WIRE_RTR) || (type == RI_WIRE_RTR_GRID);
@@ -420,6 +447,8 @@ static_assert(sizeof(ri_wire_rtr_layout_t) == 52, "wire format");
 static_assert(sizeof(ri_wire_rtr_msg_t) == 60, "wire format");
 static_assert(sizeof(ri_wire_grid_t) == 44, "wire format");
 static_assert(sizeof(ri_wire_rtr_grid_t) == 104, "wire format");
+static_assert(sizeof(ri_wire_rtr_elements_t) == 76, "wire format");
+static_assert(sizeof(ri_wire_layout_t) == 12, "wire format");
 static_assert(sizeof(ri_wire_rtr_ud_t) == 72, "wire format");
 static_assert(sizeof(ri_wire_revoke_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_revoked_t) == 16, "wire format");

@@ -25,6 +25,7 @@ typedef struct ri_wire_msg {
     uint64_t mask;
     uint64_t rtr_length; /* of the memory of an RTR's receive */
     uint64_t number;
+    uint64_t count; /* elements of a layout */
     uint64_t ring_cookie;
     uint32_t ring_pid;
     uint32_t ring_fd;
@@ -39,6 +40,7 @@ typedef struct ri_wire_msg {
     uint32_t seen;
     uint32_t generation;
     uint32_t serial;
+    uint32_t defined; /* generation of a definition */
     uint32_t total;
     uint32_t record_value; /* of the record of CHANNEL_AGAIN */
     uint32_t record_extra; /* of the record of CHANNEL_AGAIN */
@@ -46,6 +48,7 @@ typedef struct ri_wire_msg {
     uint16_t ahead;
     uint16_t entry;
     uint16_t asked;
+    uint16_t slot;       /* of a definition */
     uint8_t record_type; /* of the record of CHANNEL_AGAIN */
     uint8_t plane;
     uint8_t plane_address_length; /* as it came: the array may be shorter */

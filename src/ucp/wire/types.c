@@ -78,6 +78,17 @@ static const ri_wire_field_t rtr_fields[] = {RTR_FIELDS(ri_wire_rtr_msg_t)};
 static const ri_wire_field_t rtr_grid_fields[] = {RTR_FIELDS(ri_wire_rtr_grid_t),
                                                   FIELD(ri_wire_rtr_grid_t, grid, grid)};
 
+static const ri_wire_field_t rtr_elements_fields[] = {
+        RTR_FIELDS(ri_wire_rtr_elements_t), FIELD(ri_wire_rtr_elements_t, count, count),
+        FIELD(ri_wire_rtr_elements_t, defined, defined),
+        FIELD_WITHIN(ri_wire_rtr_elements_t, slot, slot, 0, RI_WIRE_LAYOUTS - 1),
+        RESERVED(ri_wire_rtr_elements_t)};
+
+static const ri_wire_field_t layout_fields[] = {
+        FIELD(ri_wire_layout_t, base.value, defined),
+        FIELD_WITHIN(ri_wire_layout_t, slot, slot, 0, RI_WIRE_LAYOUTS - 1),
+        RESERVED(ri_wire_layout_t)};
+
 static const ri_wire_field_t rtr_ud_fields[] = {
         FIELD(ri_wire_rtr_ud_t, tag, tag),
         FIELD(ri_wire_rtr_ud_t, mask, mask),
@@ -243,12 +254,16 @@ const ri_wire_row_t ri_wire_rows[RI_WIRE_TYPE_LAST] = {
                                         ri_wire_channel_again_t, channel_again_fields),
                                    .payload = RI_WIRE_PAYLOAD_HERE,
                                    .check   = ri_wire_check_again_msg},
-        [RI_WIRE_RTR_UD]   = {FORM(RTR_UD, CONN, AM, ri_wire_rtr_ud_t, rtr_ud_fields)},
-        [RI_WIRE_CLOSING]  = {BASE(CLOSING, CONN, AM | RING)},
-        [RI_WIRE_RTR_GRID] = {FORM(RTR_GRID, CONN, AM | CHANNEL, ri_wire_rtr_grid_t,
-                                   rtr_grid_fields),
-                              .check = ri_wire_check_grid_msg},
-        [RI_WIRE_LAYOUT]   = {BASE(LAYOUT, STREAM, RING)}};
+        [RI_WIRE_RTR_UD]     = {FORM(RTR_UD, CONN, AM, ri_wire_rtr_ud_t, rtr_ud_fields)},
+        [RI_WIRE_CLOSING]    = {BASE(CLOSING, CONN, AM | RING)},
+        [RI_WIRE_RTR_GRID]   = {FORM(RTR_GRID, CONN, AM | CHANNEL, ri_wire_rtr_grid_t,
+                                     rtr_grid_fields),
+                                .check = ri_wire_check_grid_msg},
+        [RI_WIRE_LAYOUT]     = {FORM(LAYOUT, CONN, AM | RING, ri_wire_layout_t,
+                                     layout_fields),
+                                .payload = RI_WIRE_PAYLOAD_SOME},
+        [RI_WIRE_RTR_LAYOUT] = {
+                FORM(RTR_LAYOUT, CONN, AM, ri_wire_rtr_elements_t, rtr_elements_fields)}};
 
 const char *ri_wire_type_text(unsigned type, char text[RI_WIRE_TYPE_TEXT_MAX])
 {

@@ -10,6 +10,8 @@
 
 #include "../../core/worker.h"
 #include "../../dt/layout_cache.h"
+#include "../../match/rtr_table.h"
+#include "../../wire/grid.h"
 
 /** The receiver's side: name a layout in the ring of a conn, which has room for RTRs. If the sender
  * does not know it yet, its definition is written into the ring. The RTR has to be the next record
@@ -21,6 +23,23 @@
  *         in this ring. */
 ucs_status_t ri_rtr_layout_name(ri_conn_t *conn, ri_layout_t *layout,
                                 ri_wire_rtr_layout_t *rtr);
+
+/** The receiver's side: name a layout to the sender of a stream, by active messages of @a conn, as
+ * ri_rtr_layout_name() does in a ring.
+ *
+ * @param rtr  Its slot and its generation of the definition are set.
+ *
+ * @return As ri_rtr_layout_name(). */
+ucs_status_t ri_rtr_layout_name_net(ri_stream_t *stream, ri_conn_t *conn,
+                                    ri_layout_t *layout, ri_wire_msg_t *rtr);
+
+/** The sender's side, handler of LAYOUT by active message: keep the layout. What is malformed has
+ * no effect. */
+void ri_rtr_layout_handle(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg);
+
+/** The sender's side: find the elements that an RTR by active message names, and keep them by its
+ * entry. @return NULL: it is as good as lost. */
+const ri_layout_use_t *ri_rtr_layout_find_net(ri_conn_t *conn, const ri_wire_msg_t *rtr);
 
 /** The sender's side: a record LAYOUT has come in the ring of a stream. @return 0: it breaks the
  * protocol. */
@@ -41,6 +60,15 @@ static inline int ri_rtr_layout_fits(const ri_layout_use_t *use, uint64_t addres
                                      uint64_t length)
 {
     return ri_layout_may_be_at(use->layout, use->count, address, length);
+}
+
+/** @return Whether a message may be written into the layout of an RTR: its runs are worth it. */
+static inline int ri_rtr_layout_is_worth(const ri_rtr_t *rtr)
+{
+    const ri_layout_t *layout = rtr->layout->layout;
+
+    return (layout->size / layout->stats.runs >= RI_GRID_RUN_MIN) &&
+           ri_rtr_layout_fits(rtr->layout, rtr->address, rtr->length);
 }
 
 #endif

@@ -14,6 +14,7 @@
 #include "../../../ucs/settings.h"
 #include "../../link/way.h"
 #include "rtr_entries.h"
+#include "rtr_layout.h"
 #include "rtr_state.h"
 
 int ri_rtr_net_on = 1;
@@ -68,23 +69,31 @@ int ri_rtr_net_is_possible(const ri_stream_t *stream)
 
 /* Where the memory of a receive is that may be offered. */
 typedef struct rtr_net_place {
-    uint64_t address; /* of its first run */
+    uint64_t address; /* of its first run, or of its buffer with a layout */
     ri_wire_grid_t grid;
-    int64_t lo; /* what is registered, from address */
+    ri_layout_t *layout; /* NULL: it is one run, or a grid */
+    int64_t lo;          /* what is registered, from address */
     int64_t hi;
 } rtr_net_place_t;
 
 /* @return Whether a receive may be offered. */
-static int rtr_net_find(const ri_recv_req_t *recv, rtr_net_place_t *place)
+static int rtr_net_find(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                        rtr_net_place_t *place)
 {
     place->address = (uintptr_t)recv->data.buffer;
     place->grid    = ri_grid_run(recv->data.length);
+    place->layout  = NULL;
     if (!ri_dt_is_contig(&recv->data) &&
         !ri_dt_grid(&recv->data, &place->address, &place->grid)) {
-        return 0;
+        place->layout = stream->way_layouts ? ri_dt_described(&recv->data) : NULL;
+        if (place->layout == NULL) {
+            return 0;
+        }
+        ri_layout_hull(place->layout, recv->data.count, &place->lo, &place->hi);
+    } else {
+        ri_grid_hull(&place->grid, &place->lo, &place->hi);
     }
-    ri_grid_hull(&place->grid, &place->lo, &place->hi);
-    return (ri_grid_runs(&place->grid) == 1) ||
+    return ((place->layout == NULL) && (ri_grid_runs(&place->grid) == 1)) ||
            ((place->hi - place->lo <= RTR_HULL_MAX) &&
             ((uint64_t)(place->hi - place->lo) / RTR_HULL_FACTOR <= recv->data.length));
 }
@@ -94,14 +103,19 @@ int ri_rtr_net_takes(const ri_recv_req_t *recv, const ri_stream_t *stream)
     rtr_net_place_t place;
 
     return ri_dt_is_contig(&recv->data) ||
-           (stream->way_grids && rtr_net_find(recv, &place));
+           (stream->way_grids && rtr_net_find(recv, stream, &place));
 }
 
 static void rtr_net_put(const ri_recv_req_t *recv, const ri_stream_t *stream,
                         const ri_rtr_entry_t *entry, const rtr_net_place_t *place,
-                        int ahead)
+                        const ri_wire_msg_t *named, int ahead)
 {
-    ri_wire_msg_t msg = {.type       = entry->in_runs ? RI_WIRE_RTR_GRID : RI_WIRE_RTR,
+    ri_wire_msg_t msg = {.type       = (place->layout != NULL) ? RI_WIRE_RTR_LAYOUT :
+                                       entry->in_runs          ? RI_WIRE_RTR_GRID :
+                                                                 RI_WIRE_RTR,
+                         .count      = recv->data.count,
+                         .slot       = named->slot,
+                         .defined    = named->defined,
                          .grid       = place->grid,
                          .id         = stream->remote_conn_id,
                          .value      = recv->id,
@@ -123,13 +137,14 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
 {
     ri_worker_t *worker       = recv->super.worker;
     ri_peer_t *peer           = stream->peer;
-    const ri_conn_t *conn     = ri_peer_usable_conn(peer);
+    ri_conn_t *conn           = ri_peer_usable_conn(peer);
+    ri_wire_msg_t named       = {.slot = 0};
     ri_rtr_entries_t *entries = ri_rtr_entries_get(worker, peer);
     rtr_net_place_t place;
     ri_rtr_entry_t *entry;
     ucs_status_t status;
 
-    if (!rtr_net_find(recv, &place)) {
+    if (!rtr_net_find(recv, stream, &place)) {
         return UCS_ERR_UNSUPPORTED;
     }
     if ((conn == NULL) || (conn->flags & RI_CONN_PEER_MODE) || (entries == NULL)) {
@@ -138,6 +153,12 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     /* What is being withdrawn must not depend on what is offered meanwhile. */
     if ((entries->free == 0) || (worker->rtr.num_revoking > 0) || worker->rtr.recheck) {
         return UCS_ERR_NO_RESOURCE;
+    }
+    if (place.layout != NULL) {
+        status = ri_rtr_layout_name_net(stream, conn, place.layout, &named);
+        if (status != UCS_OK) {
+            return status;
+        }
     }
     entry  = &entries->entry[__builtin_ctz(entries->free)];
     status = worker->net.rc->ops->reg(worker->net.rc, (void *)(place.address + place.lo),
@@ -159,7 +180,7 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     entry->tag     = recv->tag;
     entry->seen    = stream->next_sn - 1;
     entry->ended   = 0;
-    entry->in_runs = (ri_grid_runs(&place.grid) > 1);
+    entry->in_runs = (place.layout != NULL) || (ri_grid_runs(&place.grid) > 1);
     ++entry->generation;
     recv->rndv.stream = NULL;
     recv->rtr.index   = entry - entries->entry;
@@ -172,7 +193,7 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     ++worker->counters.rtr_sent;
     worker->attention = 1;
     ri_trace(&worker->trace, RI_TRACE_RTR_SENT, recv->tag, recv->id);
-    rtr_net_put(recv, stream, entry, &place, ahead);
+    rtr_net_put(recv, stream, entry, &place, &named, ahead);
     return UCS_OK;
 }
 

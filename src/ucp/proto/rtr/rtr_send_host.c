@@ -117,21 +117,12 @@ static ucs_status_t rtr_send_host_start_coop(ri_send_req_t *req,
     return ri_coop_send_start(req, rtr_send_host_share(terms->rtr) ? terms->rtr : NULL);
 }
 
-/* @return Whether a message may be written into the layout of an RTR. */
-static int rtr_send_host_fits_layout(const ri_rtr_t *rtr)
-{
-    const ri_layout_t *layout = rtr->layout->layout;
-
-    return (layout->size / layout->stats.runs >= RI_GRID_RUN_MIN) &&
-           ri_rtr_layout_fits(rtr->layout, rtr->address, rtr->length);
-}
-
 /* The runs may be those of a later RTR, if the receiver breaks the protocol. */
 static uint64_t rtr_send_host_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     (void)req;
     if (rtr->layout != NULL) {
-        return rtr_send_host_fits_layout(rtr) ? rtr->length : 0;
+        return ri_rtr_layout_is_worth(rtr) ? rtr->length : 0;
     }
     return ((rtr->grid == NULL) ||
             ((rtr->grid->run >= RI_GRID_RUN_MIN) &&

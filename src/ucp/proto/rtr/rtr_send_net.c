@@ -16,6 +16,7 @@
 #include "../rndv/rndv.h"
 #include "../rndv/send_keys.h"
 #include "rtr_known.h"
+#include "rtr_layout.h"
 #include "rtr_net.h"
 #include "rtr_write.h"
 
@@ -120,8 +121,9 @@ static void rtr_send_net_tell(ri_conn_t *conn)
 static int rtr_send_net_can_tell_length(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     return ((req->data.length == rtr->length) &&
-            ((rtr->grid == NULL) || (rtr->grid->run >= RI_GRID_RUN_MIN))) ||
-           ((rtr->grid == NULL) && ri_dt_is_contig(&req->data) &&
+            ((rtr->grid == NULL) || (rtr->grid->run >= RI_GRID_RUN_MIN)) &&
+            ((rtr->layout == NULL) || ri_rtr_layout_is_worth(rtr))) ||
+           (!ri_rtr_is_in_runs(rtr) && ri_dt_is_contig(&req->data) &&
             (req->data.length <= req->conn->peer->way.ep->plane->notify_max));
 }
 
@@ -364,6 +366,12 @@ void ri_rtr_send_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_
                                           rtr.index, &msg->grid);
         if (rtr.grid == NULL) {
             return; /* it is as good as lost */
+        }
+    }
+    if (msg->type == RI_WIRE_RTR_LAYOUT) {
+        rtr.layout = ri_rtr_layout_find_net(conn, msg);
+        if (rtr.layout == NULL) {
+            return;
         }
     }
     fate = ri_rtr_table_add(conn->rtr.table, &rtr, msg->seen, &sn, &req_id);

@@ -148,6 +148,18 @@ struct wire_msg {
             append(out, msg);
             break;
         }
+        case RI_WIRE_RTR_LAYOUT: {
+            ri_wire_rtr_elements_t msg = rtr<ri_wire_rtr_elements_t>(base);
+
+            msg.count   = number;
+            msg.defined = serial;
+            msg.slot    = asked;
+            append(out, msg);
+            break;
+        }
+        case RI_WIRE_LAYOUT:
+            append(out, ri_wire_layout_t{base, asked, 0});
+            break;
         case RI_WIRE_RTR_UD: {
             ri_wire_rtr_ud_t msg = {base,       tag, cookie, way, recv_id,
                                     generation, 0,   entry,  {}};
@@ -203,6 +215,7 @@ struct wire_msg {
         msg.mask       = cookie;
         msg.address    = cookie;
         msg.length     = length;
+        msg.key        = key;
         msg.way        = way;
         msg.seen       = recv_id;
         msg.generation = generation;

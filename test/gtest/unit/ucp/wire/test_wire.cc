@@ -189,10 +189,11 @@ TEST_F(test_wire, parse_each_type)
             }
             for (size_t length : {0, 1, 7, 40, 1000}) {
                 bytes payload = payload_of(type.type, length);
-                bool is_frag  = (type.type == RI_WIRE_FRAG);
+                bool has_some = (type.type == RI_WIRE_FRAG) ||
+                                (type.type == RI_WIRE_LAYOUT);
 
                 if (!type.in_sequence && (type.type != RI_WIRE_RNDV_DATA) &&
-                    (type.type != RI_WIRE_CHANNEL_AGAIN) && ((length > 0) != is_frag)) {
+                    (type.type != RI_WIRE_CHANNEL_AGAIN) && ((length > 0) != has_some)) {
                     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, payload));
                     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(header, payload));
                     continue;

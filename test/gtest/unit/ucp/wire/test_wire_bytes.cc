@@ -277,6 +277,31 @@ const form FORMS[] = {
              f(msg.entry, 31);
              f.grid(msg.grid, 0x1000, {{2, 0x2000}, {3, -1}});
          }},
+        {RI_WIRE_LAYOUT, "32" ID_VALUE " 3f 00 00 00",
+         [](fields &f, ri_wire_msg_t &msg) {
+             f(msg.defined, msg.value);
+             f(msg.slot, 63);
+         },
+         "00 00 00 00 01"},
+        {RI_WIRE_RTR_LAYOUT,
+         "33" ID_VALUE FROM_8 FROM_16
+         " 18 19 1a 1b 00 00 00 00 00 60 00 00 00 00 00 00" FROM_40 FROM_48
+         " 38 39 1f 00 3c 3d 3e 3f 40 41 42 43 44 45 46 47 3f 00 00 00",
+         [](fields &f, ri_wire_msg_t &msg) {
+             tag(f, msg);
+             f(msg.mask, 0x1716151413121110);
+             f(msg.address, 0x1b1a1918);
+             f(msg.rtr_length, 0x6000);
+             f(msg.key, 0x2b2a2928);
+             f(msg.way, 0x2f2e2d2c);
+             f(msg.seen, 0x33323130);
+             f(msg.generation, 0x37363534);
+             f(msg.ahead, 0x3938);
+             f(msg.entry, 31);
+             f(msg.count, 0x434241403f3e3d3c);
+             f(msg.defined, 0x47464544);
+             f(msg.slot, 63);
+         }},
 };
 
 #undef ID_VALUE
@@ -318,7 +343,7 @@ TEST(test_wire_bytes, each_type_is_there)
 
     for (unsigned type = 1; type < RI_WIRE_TYPE_LAST; ++type) {
         if (((type > RI_WIRE_FRAG) && (type < RI_WIRE_CONN_REQ)) ||
-            (type == RI_WIRE_RING_CLOSE) || (type == RI_WIRE_LAYOUT)) {
+            (type == RI_WIRE_RING_CLOSE)) {
             continue; /* is none, or only in rings */
         }
         ASSERT_LT(next, sizeof(FORMS) / sizeof(FORMS[0]));

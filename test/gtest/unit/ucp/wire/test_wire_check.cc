@@ -229,8 +229,8 @@ TEST_F(test_wire_check, rts_of_runs_says_not_where)
 /* Fields of RTR and what belongs to it that have no meaning with some values */
 TEST_F(test_wire_check, rtr_makes_sense)
 {
-    for (ri_wire_type_t type :
-         {RI_WIRE_RTR, RI_WIRE_RTR_UD, RI_WIRE_REVOKE, RI_WIRE_REVOKED}) {
+    for (ri_wire_type_t type : {RI_WIRE_RTR, RI_WIRE_RTR_LAYOUT, RI_WIRE_RTR_UD,
+                                RI_WIRE_REVOKE, RI_WIRE_REVOKED}) {
         wire_msg msg(type, ID, VALUE);
 
         msg.stream_id = ID;
@@ -241,13 +241,16 @@ TEST_F(test_wire_check, rtr_makes_sense)
             EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(msg.header(), {}));
         }
     }
-    wire_msg rtr(RI_WIRE_RTR, ID, VALUE);
-    for (uint64_t length : {0ul, RI_WIRE_LENGTH_MAX + 1, ~0ul}) {
-        rtr.length = length;
-        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(rtr.header(), {}));
+    for (ri_wire_type_t type : {RI_WIRE_RTR, RI_WIRE_RTR_LAYOUT}) {
+        wire_msg rtr(type, ID, VALUE);
+
+        for (uint64_t length : {0ul, RI_WIRE_LENGTH_MAX + 1, ~0ul}) {
+            rtr.length = length;
+            EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(rtr.header(), {}));
+        }
+        rtr.length = RI_WIRE_LENGTH_MAX;
+        EXPECT_EQ(UCS_OK, parse_inline(rtr.header(), {}));
     }
-    rtr.length = RI_WIRE_LENGTH_MAX;
-    EXPECT_EQ(UCS_OK, parse_inline(rtr.header(), {}));
     wire_msg revoke(RI_WIRE_REVOKE, ID, VALUE);
     for (uint32_t id : {0u, 1u << 24}) {
         revoke.stream_id = id;
@@ -278,6 +281,21 @@ TEST_F(test_wire_check, grid_is_of_the_length)
     rtr.length             = 4 * RUN;
     rtr.grid.loop[2].count = 0;
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(rtr.header(), {}));
+}
+
+/* What else can be wrong with a definition is tested by itself (test_layout_wire.cc) */
+TEST_F(test_wire_check, slot_is_one)
+{
+    for (ri_wire_type_t type : {RI_WIRE_LAYOUT, RI_WIRE_RTR_LAYOUT}) {
+        wire_msg msg(type, ID, VALUE);
+        bytes payload(type == RI_WIRE_LAYOUT ? 1 : 0);
+
+        for (unsigned slot : {0, RI_WIRE_LAYOUTS - 1, RI_WIRE_LAYOUTS, 0xffff}) {
+            msg.asked = slot;
+            EXPECT_EQ((slot < RI_WIRE_LAYOUTS) ? UCS_OK : UCS_ERR_INVALID_PARAM,
+                      parse_inline(msg.header(), payload));
+        }
+    }
 }
 
 TEST_F(test_wire_check, frag_names_the_conn)

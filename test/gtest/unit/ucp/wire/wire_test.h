@@ -67,6 +67,8 @@ static const type_case TYPES[] = {
         {"RTR", RI_WIRE_RTR, 60, false},
         {"RTR_UD", RI_WIRE_RTR_UD, 72, false},
         {"RTR_GRID", RI_WIRE_RTR_GRID, 104, false},
+        {"LAYOUT", RI_WIRE_LAYOUT, 12, false},
+        {"RTR_LAYOUT", RI_WIRE_RTR_LAYOUT, 76, false},
         {"CLOSING", RI_WIRE_CLOSING, 8, false},
         {"REVOKE", RI_WIRE_REVOKE, 24, false},
         {"REVOKED", RI_WIRE_REVOKED, 16, false},
@@ -93,6 +95,7 @@ protected:
         msg.total      = (type == RI_WIRE_USED) ? (uint32_t)RI_WIRE_RELEASE_MAX : TOTAL;
         msg.entry      = ENTRY;
         msg.length     = TAG;
+        msg.number     = COOKIE;
         msg.generation = REQ_ID;
         msg.pid        = 11;
         msg.fd         = 12;
@@ -109,6 +112,11 @@ protected:
             msg.length       = 4 * RUN;
             msg.grid         = ri_grid_run(RUN);
             msg.grid.loop[0] = {4, -(int64_t)RUN - 1};
+        }
+
+        if ((type == RI_WIRE_LAYOUT) || (type == RI_WIRE_RTR_LAYOUT)) {
+            msg.asked  = SLOT;
+            msg.serial = SERIAL;
         }
 
         msg.address_length = 24;
@@ -149,6 +157,11 @@ protected:
         return ri_wire_parse(nullptr, 0, m_payload->get(), all.size(), 0, &m_msg);
     }
 
+    static bool is_rtr_by_key(ri_wire_type_t type)
+    {
+        return ri_wire_is_rtr(type) || (type == RI_WIRE_RTR_LAYOUT);
+    }
+
     void check_fields(const type_case &type, bool hello)
     {
         EXPECT_EQ(type.type, m_msg.type);
@@ -163,7 +176,7 @@ protected:
         }
 
         bool has_tag = (type.in_sequence && (type.type != RI_WIRE_EAGER_SAME)) ||
-                       ri_wire_is_rtr(type.type) || (type.type == RI_WIRE_RTR_UD) ||
+                       is_rtr_by_key(type.type) || (type.type == RI_WIRE_RTR_UD) ||
                        (type.type == RI_WIRE_CHANNEL_AGAIN);
         EXPECT_EQ(has_tag ? TAG : 0, m_msg.tag);
         EXPECT_EQ(((type.type == RI_WIRE_EAGER_SYNC) || (type.type == RI_WIRE_FIRST) ||
@@ -206,7 +219,7 @@ protected:
                 EXPECT_EQ(0x5a, byte);
             }
         }
-        if (ri_wire_is_rtr(type.type)) {
+        if (is_rtr_by_key(type.type)) {
             bool is_grid = (type.type == RI_WIRE_RTR_GRID);
             EXPECT_EQ(is_grid ? RUN : 0, m_msg.grid.run * is_grid);
             EXPECT_EQ(is_grid ? GRID_ADDRESS : COOKIE, m_msg.mask);
@@ -215,6 +228,15 @@ protected:
             EXPECT_EQ(RECV_ID, m_msg.seen);
             EXPECT_EQ(REQ_ID, m_msg.generation);
             EXPECT_EQ(ENTRY, m_msg.entry);
+        }
+        if (type.type == RI_WIRE_RTR_LAYOUT) {
+            EXPECT_EQ(COOKIE, m_msg.count);
+            EXPECT_EQ(SERIAL, m_msg.defined);
+            EXPECT_EQ(SLOT, m_msg.slot);
+        }
+        if (type.type == RI_WIRE_LAYOUT) {
+            EXPECT_EQ(VALUE, m_msg.defined);
+            EXPECT_EQ(SLOT, m_msg.slot);
         }
         if (type.type == RI_WIRE_RTR_UD) {
             EXPECT_EQ(COOKIE, m_msg.mask);
@@ -276,6 +298,7 @@ protected:
     static constexpr uint32_t RECV_ID      = 0x2468ace0;
     static constexpr uint8_t PLANE         = 0xb7;
     static constexpr uint16_t ENTRY        = 31;
+    static constexpr uint16_t SLOT         = 62;
 
     ri_wire_msg_t m_msg;
     std::unique_ptr<exact> m_header;
