@@ -5,6 +5,7 @@
  * First memory and checked arithmetic, then loops, then lists.
  */
 #include "layout.h"
+#include "../../ucs/heap.h"
 
 #include <stdalign.h>
 #include <stddef.h>
@@ -19,6 +20,10 @@ struct ri_layout_block {
     ri_layout_block_t *next;
     alignas(max_align_t) uint8_t data[];
 };
+
+size_t ri_layout_peers_max = 64ul << 20;
+
+static _Atomic(size_t) layout_peers_bytes;
 
 static const ri_layout_part_t layout_nothing = {.size = 0};
 
@@ -55,6 +60,7 @@ static void *layout_alloc(ri_layout_builder_t *builder, size_t size)
     block->next     = builder->blocks;
     builder->blocks = block;
     builder->bytes += size;
+    builder->heap += ri_heap_block(sizeof(*block) + size);
     return block->data;
 }
 
@@ -459,7 +465,11 @@ ri_layout_t *ri_layout_end(ri_layout_builder_t *builder, ri_layout_part_t root,
         layout->extent = extent;
         layout->stats  = stats;
         layout->blocks = builder->blocks;
-        atomic_store_explicit(&layout->is_long, 0, memory_order_relaxed);
+        layout->bytes  = builder->heap + ri_heap_block(sizeof(*layout));
+
+        layout->is_peers = 0;
+        atomic_store_explicit(&layout->wire_length, 0, memory_order_relaxed);
+        atomic_store_explicit(&layout->wire_hash, 0, memory_order_relaxed);
         atomic_store_explicit(&layout->refs, 1, memory_order_relaxed);
     }
     ri_layout_begin(builder);
@@ -472,10 +482,33 @@ ri_layout_t *ri_layout_get(ri_layout_t *layout)
     return layout;
 }
 
+int ri_layout_count_for_peer(ri_layout_t *layout)
+{
+    size_t before = atomic_fetch_add_explicit(&layout_peers_bytes, layout->bytes,
+                                              memory_order_relaxed);
+
+    if (before + layout->bytes > ri_layout_peers_max) {
+        atomic_fetch_sub_explicit(&layout_peers_bytes, layout->bytes,
+                                  memory_order_relaxed);
+        return 0;
+    }
+    layout->is_peers = 1;
+    return 1;
+}
+
+size_t ri_layout_peers_bytes(void)
+{
+    return atomic_load_explicit(&layout_peers_bytes, memory_order_relaxed);
+}
+
 void ri_layout_put(ri_layout_t *layout)
 {
     if ((layout != NULL) &&
         (atomic_fetch_sub_explicit(&layout->refs, 1, memory_order_acq_rel) == 1)) {
+        if (layout->is_peers) {
+            atomic_fetch_sub_explicit(&layout_peers_bytes, layout->bytes,
+                                      memory_order_relaxed);
+        }
         layout_free(layout->blocks);
         free(layout);
     }

@@ -68,14 +68,19 @@ typedef struct ri_layout {
     uint64_t size;           /* bytes of an element */
     int64_t extent;          /* from one element to the next one */
     ri_layout_stats_t stats; /* of one element; all 0 if it has no bytes */
-    _Atomic(uint8_t)
-            is_long; /* its definition has no room in a message (layout_wire.h) */
+    /* of its definition (layout_wire.h): 0 until it was written once; UINT32_MAX: it has no room in
+     * a message */
+    _Atomic(uint32_t) wire_length;
+    _Atomic(uint64_t) wire_hash; /* of the bytes of its definition */
+    size_t bytes;                /* that it takes of the heap */
+    uint8_t is_peers;            /* it counts in what layouts of peers take */
     ri_layout_block_t *blocks;
 } ri_layout_t;
 
 typedef struct ri_layout_builder {
     ri_layout_block_t *blocks;
     size_t bytes;
+    size_t heap; /* the same with what the heap adds */
     size_t entries;
     int failed;
 } ri_layout_builder_t;
@@ -112,6 +117,16 @@ ri_layout_t *ri_layout_end(ri_layout_builder_t *builder, ri_layout_part_t root,
 
 /** Take one more reference. Any thread may call it. @return @a layout. */
 ri_layout_t *ri_layout_get(ri_layout_t *layout);
+
+/* Layouts of peers take no more than this of the heap, all together. Only tests change it. */
+extern size_t ri_layout_peers_max;
+
+/** Count a layout, which nobody else knows yet, in what layouts of peers take, until it is freed.
+ * @return 0: that would be too much, and it was not counted. Any thread may call it. */
+int ri_layout_count_for_peer(ri_layout_t *layout);
+
+/** @return How many bytes of the heap layouts of peers take in all. Any thread may call it. */
+size_t ri_layout_peers_bytes(void);
 
 /** Give a reference back; the last one frees the layout. NULL will do. Any thread may call it. */
 void ri_layout_put(ri_layout_t *layout);

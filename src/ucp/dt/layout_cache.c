@@ -5,6 +5,7 @@
  * Slots are few, so a search goes through all of them.
  */
 #include "layout_cache.h"
+#include "../../ucs/heap.h"
 
 #include <stdlib.h>
 
@@ -36,6 +37,33 @@ int ri_layouts_out_name(ri_layouts_out_t *out, const ri_layout_t *layout)
     return -1;
 }
 
+int ri_layouts_out_name_same(ri_layouts_out_t *out, ri_layout_t *layout,
+                             const uint8_t *bytes, size_t length)
+{
+    ri_layout_t *old;
+    unsigned i;
+
+    for (i = 0; i < RI_WIRE_LAYOUTS; ++i) {
+        old = out->slot[i].layout;
+        if ((old != NULL) && ri_layout_is_defined_by(old, layout, bytes, length)) {
+            out->slot[i].layout = ri_layout_get(layout);
+            out->slot[i].named  = ++out->clock;
+            ri_layout_put(old);
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+int ri_layouts_out_refuse(ri_layouts_out_t *out, unsigned slot, uint32_t generation)
+{
+    if ((out->slot[slot].layout == NULL) || (out->slot[slot].generation != generation)) {
+        return 0;
+    }
+    out->slot[slot].refused = 1;
+    return 1;
+}
+
 unsigned ri_layouts_out_next(const ri_layouts_out_t *out)
 {
     unsigned next = 0;
@@ -50,8 +78,9 @@ unsigned ri_layouts_out_next(const ri_layouts_out_t *out)
 void ri_layouts_out_set(ri_layouts_out_t *out, unsigned slot, ri_layout_t *layout)
 {
     ri_layout_put(out->slot[slot].layout);
-    out->slot[slot].layout = ri_layout_get(layout);
-    out->slot[slot].named  = ++out->clock;
+    out->slot[slot].layout  = ri_layout_get(layout);
+    out->slot[slot].named   = ++out->clock;
+    out->slot[slot].refused = 0;
     ++out->slot[slot].generation;
 }
 
@@ -65,6 +94,31 @@ void ri_layouts_out_unset(ri_layouts_out_t *out, unsigned slot)
 ri_layouts_in_t *ri_layouts_in_make(void)
 {
     return calloc(1, sizeof(ri_layouts_in_t));
+}
+
+size_t ri_layouts_in_bytes(const ri_layouts_in_t *in)
+{
+    size_t bytes = (in != NULL) ? ri_heap_block(sizeof(*in)) : 0;
+    unsigned i;
+    unsigned j;
+
+    for (i = 0; (in != NULL) && (i < RI_WIRE_LAYOUTS); ++i) {
+        bytes += (in->slot[i].layout != NULL) ? in->slot[i].layout->bytes : 0;
+    }
+    /* Those that no slot has any more, once each */
+    for (i = 0; (in != NULL) && (i < RI_LAYOUTS_IN_USES); ++i) {
+        const ri_layout_t *layout = in->use[i].layout;
+        int known                 = (layout == NULL);
+
+        for (j = 0; (j < RI_WIRE_LAYOUTS) && !known; ++j) {
+            known = (in->slot[j].layout == layout);
+        }
+        for (j = 0; (j < i) && !known; ++j) {
+            known = (in->use[j].layout == layout);
+        }
+        bytes += known ? 0 : layout->bytes;
+    }
+    return bytes;
 }
 
 void ri_layouts_in_free(ri_layouts_in_t *in)

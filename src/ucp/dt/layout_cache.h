@@ -21,6 +21,7 @@ typedef struct ri_layouts_out {
         ri_layout_t *layout; /* NULL: the slot was never used */
         uint64_t named;      /* the clock when it was named last */
         uint32_t generation; /* how often the slot was given away */
+        int refused;         /* the peer does not keep the layout */
     } slot[RI_WIRE_LAYOUTS];
 } ri_layouts_out_t;
 
@@ -32,6 +33,15 @@ void ri_layouts_out_free(ri_layouts_out_t *out);
 
 /** @return The slot of a layout, which is named now; -1: it has none. */
 int ri_layouts_out_name(ri_layouts_out_t *out, const ri_layout_t *layout);
+
+/** @return The slot of a layout with the definition that ri_layout_define() has just written for
+ * @a layout; it is named now, and has @a layout from now on. -1: there is none. */
+int ri_layouts_out_name_same(ri_layouts_out_t *out, ri_layout_t *layout,
+                             const uint8_t *bytes, size_t length);
+
+/** The peer does not keep the layout of a slot. @return 0: the slot has another one meanwhile, and
+ * nothing was done. */
+int ri_layouts_out_refuse(ri_layouts_out_t *out, unsigned slot, uint32_t generation);
 
 /** @return The slot that the next layout gets. */
 unsigned ri_layouts_out_next(const ri_layouts_out_t *out);
@@ -64,6 +74,9 @@ typedef struct ri_layouts_in {
 
 /** @return A table that is empty; NULL without memory. */
 ri_layouts_in_t *ri_layouts_in_make(void);
+
+/** @return How many bytes of the heap a table takes, with its layouts; 0 if it is NULL. */
+size_t ri_layouts_in_bytes(const ri_layouts_in_t *in);
 
 /** Free a table, which may be NULL, and what ri_layouts_in_use() has returned. */
 void ri_layouts_in_free(ri_layouts_in_t *in);

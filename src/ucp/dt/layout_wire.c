@@ -10,6 +10,7 @@
 #include "../wire/grid.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What a node begins with. */
 enum {
@@ -170,7 +171,20 @@ static void wire_put_node(wire_out_t *out, const ri_layout_node_t *node, uint64_
     wire_put_entries(out, node);
 }
 
-size_t ri_layout_define(ri_layout_t *layout, uint8_t *bytes)
+/* FNV-1a, with 64 bits */
+static uint64_t wire_hash(const uint8_t *bytes, size_t length)
+{
+    uint64_t hash = 0xcbf29ce484222325ul;
+    size_t i;
+
+    for (i = 0; i < length; ++i) {
+        hash = (hash ^ bytes[i]) * 0x100000001b3ul;
+    }
+    return hash;
+}
+
+/* @return The length of the definition; 0: it has no room. */
+static size_t wire_write(const ri_layout_t *layout, uint8_t *bytes)
 {
     wire_bits_t bits = {.all  = (uint64_t)layout->extent | (uint64_t)layout->root.disp,
                         .left = RI_WIRE_LAYOUT_MAX};
@@ -186,11 +200,32 @@ size_t ri_layout_define(ri_layout_t *layout, uint8_t *bytes)
         wire_put_place(&out, (uint64_t)layout->root.disp);
         wire_put_node(&out, layout->root.node, layout->root.size);
     }
-    if (out.full) {
-        atomic_store_explicit(&layout->is_long, 1, memory_order_relaxed);
+    return out.full ? 0 : out.length;
+}
+
+size_t ri_layout_define(ri_layout_t *layout, uint8_t *bytes)
+{
+    size_t length = wire_write(layout, bytes);
+
+    atomic_store_explicit(&layout->wire_hash, wire_hash(bytes, length),
+                          memory_order_relaxed);
+    atomic_store_explicit(&layout->wire_length, (length > 0) ? length : UINT32_MAX,
+                          memory_order_release);
+    return length;
+}
+
+int ri_layout_is_defined_by(const ri_layout_t *layout, const ri_layout_t *of,
+                            const uint8_t *bytes, size_t length)
+{
+    uint8_t own[RI_WIRE_LAYOUT_MAX];
+
+    if ((atomic_load_explicit(&layout->wire_length, memory_order_acquire) != length) ||
+        (atomic_load_explicit(&layout->wire_hash, memory_order_relaxed) !=
+         atomic_load_explicit(&of->wire_hash, memory_order_relaxed))) {
         return 0;
     }
-    return out.length;
+    /* Hashes of others may be the same. */
+    return (wire_write(layout, own) == length) && (memcmp(own, bytes, length) == 0);
 }
 
 static uint64_t wire_get(wire_in_t *in)
@@ -353,6 +388,10 @@ ri_layout_t *ri_layout_parse(const void *bytes, size_t length, int *malformed_p)
     in.builder.failed |= in.malformed;
     *malformed_p = in.malformed;
     layout       = ri_layout_end(&in.builder, root, extent);
+    if ((layout != NULL) && !ri_layout_count_for_peer(layout)) {
+        ri_layout_put(layout);
+        return NULL;
+    }
     return layout;
 }
 

@@ -30,8 +30,8 @@
 #include "../wire/wire.h"
 
 /**
- * Write the definition of a layout that has bytes. A layout whose definition has no room is marked,
- * and not tried again.
+ * Write the definition of a layout that has bytes. Its length is remembered, and whether it has
+ * room. One that has none need not be tried again.
  *
  * @param bytes  Of RI_WIRE_LAYOUT_MAX bytes.
  *
@@ -43,8 +43,20 @@ size_t ri_layout_define(ri_layout_t *layout, uint8_t *bytes);
  * it. */
 static inline int ri_layout_is_long(const ri_layout_t *layout)
 {
-    return atomic_load_explicit(&layout->is_long, memory_order_relaxed);
+    return atomic_load_explicit(&layout->wire_length, memory_order_relaxed) == UINT32_MAX;
 }
+
+/** @return How long the definition of a layout is; 0: ri_layout_define() was not called for it. Any
+ * thread may call it. */
+static inline size_t ri_layout_definition_length(const ri_layout_t *layout)
+{
+    return atomic_load_explicit(&layout->wire_length, memory_order_relaxed);
+}
+
+/** @return Whether a layout has the definition that ri_layout_define() has just written for @a of.
+ * It has another one as long as ri_layout_define() was not called for it. */
+int ri_layout_is_defined_by(const ri_layout_t *layout, const ri_layout_t *of,
+                            const uint8_t *bytes, size_t length);
 
 /**
  * Read a definition, which is wire input.
@@ -52,13 +64,12 @@ static inline int ri_layout_is_long(const ri_layout_t *layout)
  * @param malformed_p  Set to whether it is malformed.
  *
  * @return A layout with one reference; NULL: it is malformed, or too large for this process, or
- *         there is no memory.
+ *         there is no memory, or layouts of peers take too much of it (ri_layout_peers_max).
  */
 ri_layout_t *ri_layout_parse(const void *bytes, size_t length, int *malformed_p);
 
 /** Set @a lo to where the lowest byte of @a count elements of a layout is, and @a hi to where the
- * highest one ends, both from the start of the buffer. They can be there: see
- * ri_layout_may_be_at(). */
+ * highest one ends, from the start of the buffer. They can be there (ri_layout_may_be_at()). */
 void ri_layout_hull(const ri_layout_t *layout, uint64_t count, int64_t *lo, int64_t *hi);
 
 /** @return Whether @a count elements of a layout, both of which are wire input, can be at @a

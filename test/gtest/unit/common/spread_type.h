@@ -96,7 +96,8 @@ public:
 
     static constexpr uint8_t GAP = 0xee;
 
-    ucp_datatype_t datatype = 0;
+    ucp_datatype_t datatype  = 0;
+    const ri_layout_t *known = nullptr; /* as long as the type is there */
     size_t run, gap, size, extent;
     bytes memory;
     unsigned started = 0, finished = 0, callbacks = 0;
@@ -124,6 +125,7 @@ private:
         ri_layout_t *layout = ri_layout_end(builder, root, (int64_t)extent);
         ASSERT_NE(nullptr, layout);
         ri_dt_set_layout(datatype, layout);
+        known = layout;
     }
 
     static const ucp_generic_dt_ops_t OPS;

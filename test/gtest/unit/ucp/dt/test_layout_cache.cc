@@ -145,4 +145,76 @@ TEST_F(test_layout_cache, uses)
     ri_layouts_out_free(nullptr);
 }
 
+/* The same layout, made anew, has the slot of the earlier one, which is let go. */
+TEST_F(test_layout_cache, made_anew)
+{
+    uint8_t bytes[RI_WIRE_LAYOUT_MAX];
+    ri_layout_t *a = make(100), *b = make(200), *c = make(100);
+
+    ri_layout_define(a, bytes);
+    ri_layouts_out_set(m_out, 7, a);
+    size_t length = ri_layout_define(b, bytes);
+    EXPECT_EQ(-1, ri_layouts_out_name_same(m_out, b, bytes, length));
+    length = ri_layout_define(c, bytes);
+    EXPECT_EQ(-1, ri_layouts_out_name(m_out, c));
+    EXPECT_EQ(7, ri_layouts_out_name_same(m_out, c, bytes, length));
+    EXPECT_EQ(1u, m_out->slot[7].generation);
+    EXPECT_EQ(1u, a->refs);
+    EXPECT_EQ(7, ri_layouts_out_name(m_out, c));
+    EXPECT_EQ(-1, ri_layouts_out_name(m_out, a));
+}
+
+/* A hash that is the same by chance does not make layouts the same. */
+TEST_F(test_layout_cache, hash_of_another)
+{
+    uint8_t bytes[RI_WIRE_LAYOUT_MAX];
+    ri_layout_t *a = make(101), *b = make(103);
+    size_t of_a = ri_layout_define(a, bytes);
+    size_t of_b = ri_layout_define(b, bytes);
+
+    ASSERT_EQ(of_a, of_b);
+    a->wire_hash = b->wire_hash.load();
+    ri_layouts_out_set(m_out, 7, a);
+    EXPECT_EQ(-1, ri_layouts_out_name_same(m_out, b, bytes, of_b));
+}
+
+/* A refusal is of one definition. */
+TEST_F(test_layout_cache, refused)
+{
+    ri_layout_t *a = make(1), *b = make(2);
+
+    EXPECT_EQ(0, ri_layouts_out_refuse(m_out, 0, 0)) << "nothing was defined";
+    ri_layouts_out_set(m_out, 0, a);
+    EXPECT_EQ(0, ri_layouts_out_refuse(m_out, 0, 0)) << "of the past";
+    EXPECT_EQ(0, ri_layouts_out_refuse(m_out, 0, 2)) << "of the future";
+    EXPECT_FALSE(m_out->slot[0].refused);
+    EXPECT_EQ(1, ri_layouts_out_refuse(m_out, 0, 1));
+    EXPECT_EQ(1, ri_layouts_out_refuse(m_out, 0, 1)) << "repeated";
+    EXPECT_TRUE(m_out->slot[0].refused);
+    ri_layouts_out_set(m_out, 0, b);
+    EXPECT_FALSE(m_out->slot[0].refused);
+    EXPECT_EQ(0, ri_layouts_out_refuse(m_out, 0, 1));
+    ri_layouts_out_unset(m_out, 0);
+    EXPECT_EQ(0, ri_layouts_out_refuse(m_out, 0, 2));
+}
+
+/* Each layout counts once, whether a slot or RTRs have it. */
+TEST_F(test_layout_cache, bytes)
+{
+    ri_layout_t *a = make(1), *b = make(2);
+    size_t empty = ri_layouts_in_bytes(m_in);
+
+    EXPECT_EQ(0u, ri_layouts_in_bytes(nullptr));
+    EXPECT_LE(sizeof(*m_in), empty);
+    define(0, 1, a);
+    ri_layouts_in_use(m_in, 3, a, 1);
+    ri_layouts_in_use(m_in, 4, a, 1);
+    EXPECT_EQ(empty + a->bytes, ri_layouts_in_bytes(m_in));
+    define(0, 2, b);
+    EXPECT_EQ(empty + a->bytes + b->bytes, ri_layouts_in_bytes(m_in));
+    ri_layouts_in_use(m_in, 3, b, 1);
+    ri_layouts_in_use(m_in, 4, b, 1);
+    EXPECT_EQ(empty + b->bytes, ri_layouts_in_bytes(m_in));
+}
+
 } // namespace

@@ -382,4 +382,46 @@ TEST_F(test_layout_wire, places_that_there_can_be)
     }
 }
 
+/* Layouts of peers count as long as they are there, and are not taken beyond a limit. */
+TEST_F(test_layout_wire, memory_of_peers)
+{
+    bytes runs = {10, 16, 0, 3, 2, 0, 2, 2, 4};
+    int malformed;
+    size_t before    = ri_layout_peers_bytes();
+    ri_layout_t *one = ri_layout_parse(runs.data(), runs.size(), &malformed);
+    ri_layout_t *own = end(ri_layout_run(5), 8);
+    size_t limit     = ri_layout_peers_max;
+
+    ASSERT_NE(nullptr, one);
+    ASSERT_NE(nullptr, own);
+    EXPECT_LT(sizeof(*one) + 2 * sizeof(int64_t), one->bytes);
+    EXPECT_EQ(before + one->bytes, ri_layout_peers_bytes()) << "its own do not count";
+    ri_layout_peers_max = before + 2 * one->bytes - 1;
+    EXPECT_EQ(nullptr, ri_layout_parse(runs.data(), runs.size(), &malformed));
+    EXPECT_FALSE(malformed);
+    EXPECT_EQ(before + one->bytes, ri_layout_peers_bytes());
+    ri_layout_peers_max = before + 2 * one->bytes;
+    ri_layout_t *two    = ri_layout_parse(runs.data(), runs.size(), &malformed);
+    EXPECT_NE(nullptr, two);
+    ri_layout_peers_max = limit;
+    ri_layout_put(one);
+    ri_layout_put(two);
+    ri_layout_put(own);
+    EXPECT_EQ(before, ri_layout_peers_bytes());
+}
+
+/* The length of a definition is known when it was written once. */
+TEST_F(test_layout_wire, length_that_is_known)
+{
+    uint8_t bytes[RI_WIRE_LAYOUT_MAX];
+    ri_layout_t *layout = end(ri_layout_run(5), 8);
+
+    EXPECT_EQ(0u, ri_layout_definition_length(layout));
+    size_t length = ri_layout_define(layout, bytes);
+    EXPECT_LT(0u, length);
+    EXPECT_EQ(length, ri_layout_definition_length(layout));
+    EXPECT_FALSE(ri_layout_is_long(layout));
+    ri_layout_put(layout);
+}
+
 } // namespace
