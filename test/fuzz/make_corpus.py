@@ -22,7 +22,7 @@ REVOKE, REVOKED, USED = 37, 38, 39
 TARGET, ABANDON = 40, 41
 CHANNEL_OFFER, CHANNEL_ACCEPT, CHANNEL_STOP, CHANNEL_CLOSE = 42, 43, 44, 45
 CHANNEL_AGAIN, CHANNEL_ALL = 46, 0xff
-RTR_UD, CLOSING, RTR_GRID, LAYOUT, RTR_LAYOUT = 47, 48, 49, 50, 51
+RTR_UD, CLOSING, RTR_GRID, LAYOUT, RTR_LAYOUT, LAYOUT_REFUSED = range(47, 53)
 HELLO = 0x80
 LONG = 3000 # a message for the planes
 PAD, START, PART = 0xff, 0xfe, 0xfd
@@ -65,8 +65,8 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
         out += struct.pack('<II', total, 0)
     elif kind == CTS:
         out += struct.pack('<IIQ', total, 0, 0x1000)
-    elif kind == LAYOUT:
-        out += struct.pack('<HH', total, 0)
+    elif kind in (LAYOUT, LAYOUT_REFUSED):
+        out += struct.pack('<HH', total, req)
     elif kind in (RTR, RTR_GRID, RTR_LAYOUT): # a grid of two runs, or one element of RUNS
         out += struct.pack('<QQQQIIIIHH', tag, 1, 0x1000, 6144 if kind == RTR_LAYOUT else 300, 7, req,
                            value, value, 0, total) + \
@@ -270,7 +270,7 @@ def inputs():
                        ('ring-req', RING_REQ), ('revoke', REVOKE), ('revoked', REVOKED),
                        ('used', USED), ('target', TARGET), ('rtr-ud', RTR_UD),
                        ('rtr-grid', RTR_GRID), ('layout', LAYOUT), ('rtr-elements', RTR_LAYOUT),
-                       ('abandon', ABANDON), ('channel-offer', CHANNEL_OFFER),
+                       ('layout-refused', LAYOUT_REFUSED), ('abandon', ABANDON), ('channel-offer', CHANNEL_OFFER),
                        ('channel-accept', CHANNEL_ACCEPT), ('channel-stop', CHANNEL_STOP),
                        ('channel-close', CHANNEL_CLOSE), ('closing', CLOSING)):
         yield name, RING + am(header(kind, 1, 1)) * 2 + am(header(kind, 0, 1))

@@ -337,6 +337,16 @@ static int handle_layout_record(ri_stream_t *stream, const ri_ring_record_t *rec
     return ri_rtr_layout_receive(stream, record, length);
 }
 
+/* Its id is that of a conn or a stream. */
+static ucs_status_t handle_layout_refused(ri_worker_t *worker, ri_stream_t *stream,
+                                          const ri_wire_msg_t *msg,
+                                          const ri_with_am_t *with)
+{
+    ri_control_in_note(worker, msg);
+    ri_rtr_layout_handle_refused(worker, msg);
+    return UCS_OK;
+}
+
 /* EAGER in rings, and EAGER and EAGER_SYNC in channels never get here: see ring_in.c and
  * channel_in.c. */
 const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
@@ -392,14 +402,15 @@ const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
         [RI_WIRE_TARGET]    = {.to_conn = ri_rndv_ud_handle_target},
         [RI_WIRE_ABANDON]   = {.to_stream = ri_rtr_ud_handle_abandon},
 
-        [RI_WIRE_RTR]        = {.from_am   = handle_rtr_from_am,
-                                .to_conn   = handle_rtr,
-                                .from_ring = handle_rtr_record},
-        [RI_WIRE_RTR_GRID]   = {.from_am = handle_rtr_from_am, .to_conn = handle_rtr},
-        [RI_WIRE_LAYOUT]     = {.to_conn   = ri_rtr_layout_handle,
-                                .from_ring = handle_layout_record},
-        [RI_WIRE_RTR_LAYOUT] = {.to_conn = handle_rtr},
-        [RI_WIRE_RTR_UD]     = {.to_conn = ri_rtr_send_ud_handle_rtr},
-        [RI_WIRE_REVOKE]     = {.to_conn = ri_rtr_send_net_handle_revoke},
-        [RI_WIRE_REVOKED]    = {.to_stream = ri_rtr_revoked_handle},
-        [RI_WIRE_USED]       = {.to_stream = ri_rtr_used_handle}};
+        [RI_WIRE_RTR]            = {.from_am   = handle_rtr_from_am,
+                                    .to_conn   = handle_rtr,
+                                    .from_ring = handle_rtr_record},
+        [RI_WIRE_RTR_GRID]       = {.from_am = handle_rtr_from_am, .to_conn = handle_rtr},
+        [RI_WIRE_LAYOUT]         = {.to_conn   = ri_rtr_layout_handle,
+                                    .from_ring = handle_layout_record},
+        [RI_WIRE_RTR_LAYOUT]     = {.to_conn = handle_rtr},
+        [RI_WIRE_LAYOUT_REFUSED] = {.from_am = handle_layout_refused},
+        [RI_WIRE_RTR_UD]         = {.to_conn = ri_rtr_send_ud_handle_rtr},
+        [RI_WIRE_REVOKE]         = {.to_conn = ri_rtr_send_net_handle_revoke},
+        [RI_WIRE_REVOKED]        = {.to_stream = ri_rtr_revoked_handle},
+        [RI_WIRE_USED]           = {.to_stream = ri_rtr_used_handle}};

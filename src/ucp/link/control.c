@@ -156,8 +156,7 @@ ucs_status_t ri_control_send_payload(ri_conn_t *conn, const ri_wire_msg_t *msg,
     ucs_status_t status;
     size_t header;
 
-    /* What waits for memory goes first */
-    if (ucs_list_is_empty(&worker->control) && (length <= ri_config.eager_thresh)) {
+    if (ri_control_has_room(conn) && (length <= ri_config.eager_thresh)) {
         buffer = ri_am_buffer_get(worker, length);
     }
     if (buffer == NULL) {

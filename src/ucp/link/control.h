@@ -88,9 +88,15 @@ void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
  * endpoint itself; then it is dropped. What UCX has no memory for is sent by progress. */
 void ri_control_send_on(ri_conn_t *conn, const ri_wire_msg_t *msg);
 
+/** @return Whether ri_control_send_payload() is worth a try. */
+static inline int ri_control_has_room(const ri_conn_t *conn)
+{
+    return ucs_list_is_empty(
+            &conn->worker->control); /* what waits for memory goes first */
+}
+
 /** Send a control message with a payload on a conn, by active message, if that is possible now.
- * @return UCS_OK, or why it was not sent. Of an endpoint that has failed its error handler tells.
- */
+ * @return UCS_OK, or why it was not sent. The error handler tells that an endpoint has failed. */
 ucs_status_t ri_control_send_payload(ri_conn_t *conn, const ri_wire_msg_t *msg,
                                      const void *payload, size_t length);
 

@@ -81,6 +81,7 @@ typedef enum ri_wire_type {
     RI_WIRE_LAYOUT   = 50, /* where the runs of receives are that RTRs will name */
     RI_WIRE_RTR_LAYOUT =
             51, /* a receive that may be written, of a layout that was defined */
+    RI_WIRE_LAYOUT_REFUSED = 52, /* a definition that is not kept */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 

@@ -228,6 +228,17 @@ typedef struct ri_wire_layout {
     uint16_t reserved;
 } __attribute__((packed)) ri_wire_layout_t;
 
+/* A definition that its receiver does not keep. */
+typedef struct ri_wire_layout_refused {
+    ri_wire_base_t base; /* value: generation of the definition */
+    uint16_t slot;       /* of the definition */
+    uint16_t flags;      /* RI_WIRE_LAYOUT_REFUSED_* */
+} __attribute__((packed)) ri_wire_layout_refused_t;
+
+/* Flag of LAYOUT_REFUSED: the definition came by active message, and the id is that of the stream;
+ * else it is that of the conn whose ring it came by. */
+#define RI_WIRE_LAYOUT_REFUSED_AM 1
+
 /* An RTR through a network, for a plane that takes messages. */
 typedef struct ri_wire_rtr_ud {
     ri_wire_base_t base;                  /* value: id of the receive */
@@ -449,6 +460,7 @@ static_assert(sizeof(ri_wire_grid_t) == 44, "wire format");
 static_assert(sizeof(ri_wire_rtr_grid_t) == 104, "wire format");
 static_assert(sizeof(ri_wire_rtr_elements_t) == 76, "wire format");
 static_assert(sizeof(ri_wire_layout_t) == 12, "wire format");
+static_assert(sizeof(ri_wire_layout_refused_t) == 12, "wire format");
 static_assert(sizeof(ri_wire_rtr_ud_t) == 72, "wire format");
 static_assert(sizeof(ri_wire_revoke_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_revoked_t) == 16, "wire format");

@@ -89,6 +89,11 @@ static const ri_wire_field_t layout_fields[] = {
         FIELD_WITHIN(ri_wire_layout_t, slot, slot, 0, RI_WIRE_LAYOUTS - 1),
         RESERVED(ri_wire_layout_t)};
 
+static const ri_wire_field_t layout_refused_fields[] = {
+        FIELD(ri_wire_layout_refused_t, base.value, defined),
+        FIELD_WITHIN(ri_wire_layout_refused_t, slot, slot, 0, RI_WIRE_LAYOUTS - 1),
+        FIELD(ri_wire_layout_refused_t, flags, flags)};
+
 static const ri_wire_field_t rtr_ud_fields[] = {
         FIELD(ri_wire_rtr_ud_t, tag, tag),
         FIELD(ri_wire_rtr_ud_t, mask, mask),
@@ -262,8 +267,11 @@ const ri_wire_row_t ri_wire_rows[RI_WIRE_TYPE_LAST] = {
         [RI_WIRE_LAYOUT]     = {FORM(LAYOUT, CONN, AM | RING, ri_wire_layout_t,
                                      layout_fields),
                                 .payload = RI_WIRE_PAYLOAD_SOME},
-        [RI_WIRE_RTR_LAYOUT] = {
-                FORM(RTR_LAYOUT, CONN, AM, ri_wire_rtr_elements_t, rtr_elements_fields)}};
+        [RI_WIRE_RTR_LAYOUT] = {FORM(RTR_LAYOUT, CONN, AM, ri_wire_rtr_elements_t,
+                                     rtr_elements_fields)},
+        [RI_WIRE_LAYOUT_REFUSED] = {FORM(LAYOUT_REFUSED, CONN_OR_NONE, AM,
+                                         ri_wire_layout_refused_t,
+                                         layout_refused_fields)}};
 
 const char *ri_wire_type_text(unsigned type, char text[RI_WIRE_TYPE_TEXT_MAX])
 {

@@ -2,68 +2,146 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A definition changes the tables of both sides in the order of the ring: the receiver's when it is
- * written, the sender's when it is read. A layout that the sender has no memory for is not there,
- * and RTRs that name it are as good as lost.
+ * A definition changes the tables of both sides in the order of the ring, or of an endpoint: the
+ * receiver's when it is written, the sender's when it is read. A layout that the sender has no
+ * memory for is not there, and RTRs that name it are as good as lost. The sender refuses it. Then
+ * the receiver does not name it, as long as it has its slot.
  */
 #include "rtr_layout.h"
+#include "../../../ucs/settings.h"
 #include "../../core/module.h"
 #include "../../link/control.h"
 #include "../../order/deliver.h"
 
 #include <string.h>
 
-/* Write a definition into a ring, and give its slot to the layout. */
-static ucs_status_t layout_send(ri_conn_t *conn, ri_layout_t *layout, unsigned slot)
+/* @return As layout_find(), of a slot that was found, or is below 0. */
+static ucs_status_t layout_found(const ri_layouts_out_t *out, int slot, unsigned *slot_p)
 {
-    ri_layouts_out_t *out = conn->rtr.layouts;
-    uint8_t bytes[RI_WIRE_LAYOUT_MAX];
-    size_t length = ri_layout_define(layout, bytes);
-    ri_ring_record_t *record;
+    if (slot < 0) {
+        return UCS_ERR_NO_ELEM;
+    }
+    *slot_p = (unsigned)slot;
+    return out->slot[slot].refused ? UCS_ERR_UNSUPPORTED : UCS_OK;
+}
 
-    if ((length == 0) || (length > conn->ring->max_payload)) {
+/* Find the slot of a layout in a table, which is made if need be. @return UCS_OK; UCS_ERR_NO_ELEM:
+ * it may have to be defined; another error: it cannot be named. */
+static ucs_status_t layout_find(ri_layouts_out_t **out_p, const ri_layout_t *layout,
+                                unsigned *slot_p)
+{
+    if (*out_p == NULL) {
+        *out_p = ri_layouts_out_make();
+        if (*out_p == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+    }
+    return layout_found(*out_p, ri_layouts_out_name(*out_p, layout), slot_p);
+}
+
+/* The room that the definition of a layout takes, if that is known, or may take. */
+static size_t layout_room(const ri_layout_t *layout, size_t max)
+{
+    size_t length = ri_layout_definition_length(layout);
+
+    return (length == 0) ? max : length;
+}
+
+/* Write the definition of a layout that the table does not have, and look for a layout that is the
+ * same. @return As layout_find(); UCS_ERR_NO_ELEM: it is to be sent. */
+static ucs_status_t layout_write(ri_layouts_out_t *out, ri_layout_t *layout, size_t max,
+                                 uint8_t *bytes, size_t *length_p, unsigned *slot_p)
+{
+    *length_p = ri_layout_define(layout, bytes);
+    if ((*length_p == 0) || (*length_p > max)) {
         return UCS_ERR_UNSUPPORTED;
     }
-    record = ri_ring_tx_reserve(conn->ring, length);
-    if (record == NULL) {
-        return UCS_ERR_NO_RESOURCE;
+    return layout_found(out, ri_layouts_out_name_same(out, layout, bytes, *length_p),
+                        slot_p);
+}
+
+/* Write a definition into a ring, and give a slot to the layout, unless the same one has a slot.
+ * @return As ri_rtr_layout_name(). */
+static ucs_status_t layout_send(ri_conn_t *conn, ri_layout_t *layout, unsigned *slot_p)
+{
+    ri_layouts_out_t *out = conn->rtr.layouts;
+    size_t max            = ri_min(RI_WIRE_LAYOUT_MAX, conn->ring->max_payload);
+    size_t room           = layout_room(layout, max);
+    uint8_t bytes[RI_WIRE_LAYOUT_MAX];
+    ri_ring_record_t *record;
+    ucs_status_t status;
+    size_t length;
+
+    if (room > max) {
+        return UCS_ERR_UNSUPPORTED;
     }
-    ri_layouts_out_set(out, slot, layout);
+    if (ri_ring_tx_reserve(conn->ring, room) == NULL) {
+        return UCS_ERR_NO_RESOURCE; /* it is not written again and again meanwhile */
+    }
+    status = layout_write(out, layout, max, bytes, &length, slot_p);
+    if (status != UCS_ERR_NO_ELEM) {
+        return status;
+    }
+    record  = ri_ring_tx_reserve(conn->ring, length);
+    *slot_p = ri_layouts_out_next(out);
+    ri_layouts_out_set(out, *slot_p, layout);
     memcpy(ri_ring_payload(record, length), bytes, length);
     record->type  = RI_WIRE_LAYOUT;
     record->hint  = 0;
-    record->value = out->slot[slot].generation;
-    record->extra = slot;
+    record->value = out->slot[*slot_p].generation;
+    record->extra = *slot_p;
     record->tag   = 0;
     ri_ring_tx_commit(conn->ring, record, length);
     ++conn->counters.tx_control;
-    ri_trace(&conn->worker->trace, RI_TRACE_CONTROL_TX, RI_WIRE_LAYOUT, slot);
+    ri_trace(&conn->worker->trace, RI_TRACE_CONTROL_TX, RI_WIRE_LAYOUT, *slot_p);
     return UCS_OK;
 }
 
 ucs_status_t ri_rtr_layout_name(ri_conn_t *conn, ri_layout_t *layout,
                                 ri_wire_rtr_layout_t *rtr)
 {
-    ucs_status_t status;
-    int slot;
+    unsigned slot       = 0;
+    ucs_status_t status = layout_find(&conn->rtr.layouts, layout, &slot);
 
-    if (conn->rtr.layouts == NULL) {
-        conn->rtr.layouts = ri_layouts_out_make();
-        if (conn->rtr.layouts == NULL) {
+    if (status == UCS_ERR_NO_ELEM) {
+        status = layout_send(conn, layout, &slot);
+    }
+    if (status == UCS_OK) {
+        rtr->slot       = (uint16_t)slot;
+        rtr->generation = conn->rtr.layouts->slot[slot].generation;
+    }
+    return status;
+}
+
+/* Tell the receiver that a definition is not kept: RTRs that name it would be of no use. */
+static void layout_refuse(ri_peer_t *peer, uint32_t id, uint32_t slot,
+                          uint32_t generation, uint32_t flags)
+{
+    ri_wire_msg_t msg = {.type    = RI_WIRE_LAYOUT_REFUSED,
+                         .id      = id,
+                         .defined = generation,
+                         .slot    = (uint16_t)slot,
+                         .flags   = flags};
+
+    ri_control_send_message(peer, &msg);
+}
+
+/* Keep a layout that was defined, or NULL if that is not possible, in a table that is made if need
+ * be. @return UCS_OK; UCS_ERR_NO_MEMORY: it is not kept; UCS_ERR_INVALID_PARAM: it is stale. */
+static ucs_status_t layout_keep(ri_layouts_in_t **in_p, uint32_t slot,
+                                uint32_t generation, ri_layout_t *layout)
+{
+    if (*in_p == NULL) {
+        *in_p = ri_layouts_in_make();
+        if (*in_p == NULL) {
+            ri_layout_put(layout);
             return UCS_ERR_NO_MEMORY;
         }
     }
-    slot = ri_layouts_out_name(conn->rtr.layouts, layout);
-    if (slot < 0) {
-        slot   = (int)ri_layouts_out_next(conn->rtr.layouts);
-        status = layout_send(conn, layout, (unsigned)slot);
-        if (status != UCS_OK) {
-            return status;
-        }
+    if (!ri_layouts_in_define(*in_p, slot, generation, layout)) {
+        return UCS_ERR_INVALID_PARAM;
     }
-    rtr->slot       = (uint16_t)slot;
-    rtr->generation = conn->rtr.layouts->slot[slot].generation;
-    return UCS_OK;
+    return (layout != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY;
 }
 
 int ri_rtr_layout_receive(ri_stream_t *stream, const ri_ring_record_t *record,
@@ -73,6 +151,7 @@ int ri_rtr_layout_receive(ri_stream_t *stream, const ri_ring_record_t *record,
     uint32_t generation = __atomic_load_n(&record->value, __ATOMIC_RELAXED);
     uint8_t bytes[RI_WIRE_LAYOUT_MAX];
     ri_layout_t *layout;
+    ucs_status_t status;
     int malformed;
 
     ++stream->worker->counters.rx_control;
@@ -84,76 +163,67 @@ int ri_rtr_layout_receive(ri_stream_t *stream, const ri_ring_record_t *record,
     if (malformed) {
         return 0;
     }
-    if (stream->rtr.layouts == NULL) {
-        stream->rtr.layouts = ri_layouts_in_make();
+    status = layout_keep(&stream->rtr.layouts, slot, generation, layout);
+    if (status == UCS_ERR_NO_MEMORY) {
+        layout_refuse(stream->peer, stream->remote_conn_id, slot, generation, 0);
     }
-    if (stream->rtr.layouts == NULL) {
-        ri_layout_put(layout);
-    } else if (!ri_layouts_in_define(stream->rtr.layouts, slot, generation, layout)) {
-        ++stream->worker->counters.rx_stale;
-    }
+    stream->worker->counters.rx_stale += (status == UCS_ERR_INVALID_PARAM);
     return 1;
 }
 
-/* Find the slot of a layout in a table, which is made if need be.
- *
- * @param defined_p  Set to whether the layout has the slot; else it is the one that it gets.
- *
- * @return The slot; below 0: there is no memory. */
-static int layout_find_slot(ri_layouts_out_t **out_p, const ri_layout_t *layout,
-                            int *defined_p)
+/* Send a definition by active message, and give a slot to the layout, unless the same one has a
+ * slot. @return As ri_rtr_layout_name_net(). */
+static ucs_status_t layout_send_net(ri_stream_t *stream, ri_conn_t *conn,
+                                    ri_layout_t *layout, unsigned *slot_p)
 {
-    int slot;
+    ri_layouts_out_t *out = stream->rtr.layouts_out;
+    size_t max            = ri_min(RI_WIRE_LAYOUT_MAX, ri_config.eager_thresh);
+    ri_wire_msg_t msg     = {.type = RI_WIRE_LAYOUT, .id = stream->remote_conn_id};
+    uint8_t bytes[RI_WIRE_LAYOUT_MAX];
+    ucs_status_t status;
+    size_t length;
 
-    if (*out_p == NULL) {
-        *out_p = ri_layouts_out_make();
-        if (*out_p == NULL) {
-            return -1;
-        }
+    /* Instead of an endpoint that is left, another one may carry the RTR, and before that. */
+    if ((layout_room(layout, max) > max) || (conn->flags & RI_CONN_LEFT) ||
+        !ri_control_has_room(conn)) {
+        return UCS_ERR_UNSUPPORTED;
     }
-    slot       = ri_layouts_out_name(*out_p, layout);
-    *defined_p = (slot >= 0);
-    return (slot >= 0) ? slot : (int)ri_layouts_out_next(*out_p);
+    status = layout_write(out, layout, max, bytes, &length, slot_p);
+    if (status != UCS_ERR_NO_ELEM) {
+        return status;
+    }
+    *slot_p = ri_layouts_out_next(out);
+    ri_layouts_out_set(out, *slot_p, layout);
+    msg.slot    = (uint16_t)*slot_p;
+    msg.defined = out->slot[*slot_p].generation;
+    status      = ri_control_send_payload(conn, &msg, bytes, length);
+    if (status != UCS_OK) {
+        ri_layouts_out_unset(out, *slot_p);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return UCS_OK;
 }
 
 ucs_status_t ri_rtr_layout_name_net(ri_stream_t *stream, ri_conn_t *conn,
                                     ri_layout_t *layout, ri_wire_msg_t *rtr)
 {
-    ri_wire_msg_t msg = {.type = RI_WIRE_LAYOUT, .id = stream->remote_conn_id};
-    uint8_t bytes[RI_WIRE_LAYOUT_MAX];
-    ucs_status_t status;
-    size_t length;
-    int defined;
-    int slot = layout_find_slot(&stream->rtr.layouts_out, layout, &defined);
+    unsigned slot       = 0;
+    ucs_status_t status = layout_find(&stream->rtr.layouts_out, layout, &slot);
 
-    if (slot < 0) {
-        return UCS_ERR_NO_MEMORY;
+    if (status == UCS_ERR_NO_ELEM) {
+        status = layout_send_net(stream, conn, layout, &slot);
     }
-    if (conn->flags & RI_CONN_LEFT) {
-        return UCS_ERR_UNSUPPORTED; /* another one may carry the RTR before */
+    if (status == UCS_OK) {
+        rtr->slot    = (uint16_t)slot;
+        rtr->defined = stream->rtr.layouts_out->slot[slot].generation;
     }
-    if (!defined) {
-        length = ri_layout_define(layout, bytes);
-        if (length == 0) {
-            return UCS_ERR_UNSUPPORTED;
-        }
-        msg.slot    = (uint16_t)slot;
-        msg.defined = stream->rtr.layouts_out->slot[slot].generation + 1;
-        ri_layouts_out_set(stream->rtr.layouts_out, (unsigned)slot, layout);
-        status = ri_control_send_payload(conn, &msg, bytes, length);
-        if (status != UCS_OK) {
-            ri_layouts_out_unset(stream->rtr.layouts_out, (unsigned)slot);
-            return UCS_ERR_UNSUPPORTED;
-        }
-    }
-    rtr->slot    = (uint16_t)slot;
-    rtr->defined = stream->rtr.layouts_out->slot[slot].generation;
-    return UCS_OK;
+    return status;
 }
 
 void ri_rtr_layout_handle(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
     ri_layout_t *layout;
+    ucs_status_t status;
     int malformed;
 
     if ((conn->status != UCS_OK) || (conn->rtr.words == NULL)) {
@@ -165,13 +235,29 @@ void ri_rtr_layout_handle(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
         ri_deliver_malformed(worker, "by active message", RI_WIRE_LAYOUT, msg->length);
         return;
     }
-    if (conn->rtr.layouts_in == NULL) {
-        conn->rtr.layouts_in = ri_layouts_in_make();
+    status = layout_keep(&conn->rtr.layouts_in, msg->slot, msg->defined, layout);
+    if ((status == UCS_ERR_NO_MEMORY) && (conn->remote_id != 0)) {
+        layout_refuse(conn->peer, conn->remote_id, msg->slot, msg->defined,
+                      RI_WIRE_LAYOUT_REFUSED_AM);
     }
-    if (conn->rtr.layouts_in == NULL) {
-        ri_layout_put(layout);
-    } else if (!ri_layouts_in_define(conn->rtr.layouts_in, msg->slot, msg->defined,
-                                     layout)) {
+    worker->counters.rx_stale += (status == UCS_ERR_INVALID_PARAM);
+}
+
+void ri_rtr_layout_handle_refused(ri_worker_t *worker, const ri_wire_msg_t *msg)
+{
+    const ri_stream_t *stream = NULL;
+    const ri_conn_t *conn     = NULL;
+    ri_layouts_out_t *out;
+
+    if (msg->flags & RI_WIRE_LAYOUT_REFUSED_AM) {
+        stream = ri_id_get(&worker->stream_ids, msg->id);
+    } else {
+        conn = ri_id_get(&worker->conn_ids, msg->id);
+    }
+    out = (stream != NULL) ? stream->rtr.layouts_out :
+          (conn != NULL)   ? conn->rtr.layouts :
+                             NULL;
+    if ((out == NULL) || !ri_layouts_out_refuse(out, msg->slot, msg->defined)) {
         ++worker->counters.rx_stale;
     }
 }

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Layouts that RTRs in a ring name: their definitions, which go by the same ring before them.
+ * Layouts that RTRs name: their definitions, which go before them by the same ring, or by active
+ * message.
  * (dt/layout_wire.h, protocol.md section 6)
  */
 #ifndef RI_RTR_LAYOUT_H
@@ -36,6 +37,10 @@ ucs_status_t ri_rtr_layout_name_net(ri_stream_t *stream, ri_conn_t *conn,
 /** The sender's side, handler of LAYOUT by active message: keep the layout. What is malformed has
  * no effect. */
 void ri_rtr_layout_handle(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg);
+
+/** The receiver's side, handler of LAYOUT_REFUSED: the sender does not keep a layout. It is not
+ * named to that sender, as long as it has its slot. */
+void ri_rtr_layout_handle_refused(ri_worker_t *worker, const ri_wire_msg_t *msg);
 
 /** The sender's side: find the elements that an RTR by active message names, and keep them by its
  * entry. @return NULL: it is as good as lost. */

@@ -160,6 +160,9 @@ struct wire_msg {
         case RI_WIRE_LAYOUT:
             append(out, ri_wire_layout_t{base, asked, 0});
             break;
+        case RI_WIRE_LAYOUT_REFUSED:
+            append(out, ri_wire_layout_refused_t{base, asked, (uint16_t)flags});
+            break;
         case RI_WIRE_RTR_UD: {
             ri_wire_rtr_ud_t msg = {base,       tag, cookie, way, recv_id,
                                     generation, 0,   entry,  {}};

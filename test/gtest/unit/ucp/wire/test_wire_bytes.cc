@@ -302,6 +302,12 @@ const form FORMS[] = {
              f(msg.defined, 0x47464544);
              f(msg.slot, 63);
          }},
+        {RI_WIRE_LAYOUT_REFUSED, "34" ID_VALUE " 3f 00 01 00",
+         [](fields &f, ri_wire_msg_t &msg) {
+             f(msg.defined, msg.value);
+             f(msg.slot, 63);
+             f(msg.flags, RI_WIRE_LAYOUT_REFUSED_AM);
+         }},
 };
 
 #undef ID_VALUE

@@ -286,7 +286,8 @@ TEST_F(test_wire_check, grid_is_of_the_length)
 /* What else can be wrong with a definition is tested by itself (test_layout_wire.cc) */
 TEST_F(test_wire_check, slot_is_one)
 {
-    for (ri_wire_type_t type : {RI_WIRE_LAYOUT, RI_WIRE_RTR_LAYOUT}) {
+    for (ri_wire_type_t type :
+         {RI_WIRE_LAYOUT, RI_WIRE_RTR_LAYOUT, RI_WIRE_LAYOUT_REFUSED}) {
         wire_msg msg(type, ID, VALUE);
         bytes payload(type == RI_WIRE_LAYOUT ? 1 : 0);
 

@@ -69,6 +69,7 @@ static const type_case TYPES[] = {
         {"RTR_GRID", RI_WIRE_RTR_GRID, 104, false},
         {"LAYOUT", RI_WIRE_LAYOUT, 12, false},
         {"RTR_LAYOUT", RI_WIRE_RTR_LAYOUT, 76, false},
+        {"LAYOUT_REFUSED", RI_WIRE_LAYOUT_REFUSED, 12, false},
         {"CLOSING", RI_WIRE_CLOSING, 8, false},
         {"REVOKE", RI_WIRE_REVOKE, 24, false},
         {"REVOKED", RI_WIRE_REVOKED, 16, false},
@@ -114,7 +115,8 @@ protected:
             msg.grid.loop[0] = {4, -(int64_t)RUN - 1};
         }
 
-        if ((type == RI_WIRE_LAYOUT) || (type == RI_WIRE_RTR_LAYOUT)) {
+        if ((type == RI_WIRE_LAYOUT) || (type == RI_WIRE_RTR_LAYOUT) ||
+            (type == RI_WIRE_LAYOUT_REFUSED)) {
             msg.asked  = SLOT;
             msg.serial = SERIAL;
         }
@@ -234,7 +236,7 @@ protected:
             EXPECT_EQ(SERIAL, m_msg.defined);
             EXPECT_EQ(SLOT, m_msg.slot);
         }
-        if (type.type == RI_WIRE_LAYOUT) {
+        if ((type.type == RI_WIRE_LAYOUT) || (type.type == RI_WIRE_LAYOUT_REFUSED)) {
             EXPECT_EQ(VALUE, m_msg.defined);
             EXPECT_EQ(SLOT, m_msg.slot);
         }

@@ -175,7 +175,106 @@ TEST_F(test_rtr_layout, many_layouts)
     EXPECT_LT(64u, defined());
 }
 
-/* A type that is freed and made again is another layout; the table holds the earlier one. */
+/* A type that is made anew for each message is defined once. */
+TEST_F(test_rtr_layout, made_anew)
+{
+    for (int i = 0; i < 5; ++i) {
+        make(m_in, LARGE, 3);
+        recv_ptr r = post_in_seen();
+        send_ptr s = send();
+        m_b->progress();
+        m_in.check(r, s->data);
+    }
+    EXPECT_EQ(1u, defined());
+    EXPECT_EQ(5u, by_rtr());
+}
+
+/* Its definition is not written as long as the ring has no room for it. */
+TEST_F(test_rtr_layout, written_when_there_is_room)
+{
+    uint32_t room = std::min<uint32_t>(RI_WIRE_LAYOUT_MAX, m_back->ring->max_payload);
+
+    while (ri_ring_tx_reserve(m_back->ring, room) != nullptr) {
+        put_record(m_back, RI_WIRE_FIN, 77, m_conn->id, 0, {}); /* stale */
+    }
+    recv_ptr r = post_in(m_in);
+    m_b->progress();
+    EXPECT_NE(RI_RTR_BY_GRANT, rtr(r));
+    EXPECT_EQ(0u, ri_layout_definition_length(m_in.known));
+    pump();
+    EXPECT_LT(0u, ri_layout_definition_length(m_in.known));
+    EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
+    send_ptr s = send();
+    m_b->progress();
+    m_in.check(r, s->data);
+}
+
+/* The sender has no memory for layouts of peers: it says so, and the layout is not offered again until
+ * it has another slot. */
+TEST_F(test_rtr_layout, refused)
+{
+    const size_t max = ri_layout_peers_max;
+    setting<size_t> limit(ri_layout_peers_max, 0);
+    recv_ptr r = post_in(m_in);
+
+    EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
+    m_a->progress();
+    EXPECT_EQ(0u, waiting()) << "as good as lost";
+    send_ptr s = send();
+    pump();
+    m_in.check(r, s->data);
+    ri_layout_peers_max = max;
+    for (int again = 0; again < 3; ++again) {
+        r = post_in(m_in);
+        EXPECT_EQ(RI_RTR_NONE, rtr(r));
+        s = send();
+        pump();
+        m_in.check(r, s->data);
+    }
+    EXPECT_EQ(1u, defined());
+    make(m_in, LARGE, 77);
+    r = post_in_seen();
+    s = send();
+    m_b->progress();
+    m_in.check(r, s->data);
+    EXPECT_EQ(2u, defined());
+    EXPECT_EQ(0u, m_b->counters().rx_stale);
+}
+
+/* Refusals of the past, of the future, repeated, and of rings and slots that are none */
+TEST_F(test_rtr_layout, refusals_out_of_order)
+{
+    recv_ptr r = post_in_seen();
+    wire_msg msg(RI_WIRE_LAYOUT_REFUSED, m_back->id, 0);
+    uint64_t stale = m_b->counters().rx_stale;
+
+    for (uint32_t generation : {0u, 2u, ~0u}) {
+        msg.value = generation;
+        m_b->deliver(msg);
+        EXPECT_EQ(++stale, m_b->counters().rx_stale);
+    }
+    msg.value = 1;
+    msg.asked = 1; /* another slot */
+    m_b->deliver(msg);
+    msg.asked = 0;
+    msg.flags = RI_WIRE_LAYOUT_REFUSED_AM; /* no stream, or one without definitions */
+    m_b->deliver(msg);
+    wire_msg other(RI_WIRE_LAYOUT_REFUSED, 0xfffff0, 1);
+    m_b->deliver(other);
+    EXPECT_EQ(stale + 3, m_b->counters().rx_stale);
+    EXPECT_FALSE(m_back->rtr.layouts->slot[0].refused);
+    msg.flags = 0;
+    m_b->deliver(msg);
+    m_b->deliver(msg);
+    EXPECT_EQ(stale + 3, m_b->counters().rx_stale);
+    EXPECT_TRUE(m_back->rtr.layouts->slot[0].refused);
+    send_ptr s = send(); /* what was offered before is used */
+    m_b->progress();
+    m_in.check(r, s->data);
+}
+
+/* A type that is freed and another one that is made have layouts of their own; the table holds the
+ * earlier one. */
 TEST_F(test_rtr_layout, freed_types)
 {
     for (uint64_t i = 0; i < 100; ++i) {

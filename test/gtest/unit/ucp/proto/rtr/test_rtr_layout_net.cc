@@ -269,6 +269,63 @@ TEST_F(test_rtr_layout_net, lost_way)
     }
 }
 
+/* A type that is made anew for each message is defined once. */
+TEST_F(test_rtr_layout_net, made_anew)
+{
+    for (int i = 0; i < 5; ++i) {
+        make(m_in, LARGE, 3);
+        recv_ptr r = post_in(m_in);
+        EXPECT_EQ((i == 0) ? 1u : 0u, m_ba->count(RI_WIRE_LAYOUT));
+        deliver();
+        send_ptr s = send(LARGE);
+        progress_both(3);
+        check_in(m_in, r, s->data);
+    }
+    check_rtrs(5, 5);
+}
+
+/* Its definition is not written as long as it cannot be sent. */
+TEST_F(test_rtr_layout_net, written_when_there_is_room)
+{
+    m_back->flags |= RI_CONN_LEFT;
+    recv_ptr r = post_in(m_in);
+    EXPECT_EQ(RI_RTR_NONE, rtr(r));
+    EXPECT_EQ(0u, ri_layout_definition_length(m_in.known));
+    m_back->flags &= ~(uint32_t)RI_CONN_LEFT;
+    send_ptr s = send(LARGE);
+    pump();
+    check_in(m_in, r, s->data);
+}
+
+/* The sender has no memory for layouts of peers: it says so, and the layout is not offered again until
+ * it has another slot. */
+TEST_F(test_rtr_layout_net, refused)
+{
+    const size_t max = ri_layout_peers_max;
+    setting<size_t> limit(ri_layout_peers_max, 0);
+    recv_ptr r = post_in_seen();
+
+    EXPECT_EQ(0u, waiting()) << "as good as lost";
+    send_ptr s = send(LARGE);
+    pump();
+    check_in(m_in, r, s->data);
+    ri_layout_peers_max = max;
+    for (int again = 0; again < 3; ++again) {
+        r = post_in(m_in);
+        EXPECT_EQ(RI_RTR_NONE, rtr(r));
+        EXPECT_EQ(0u, m_ba->count(RI_WIRE_LAYOUT));
+        s = send(LARGE);
+        pump();
+        check_in(m_in, r, s->data);
+    }
+    make(m_in, LARGE, 77);
+    r = post_in_seen();
+    EXPECT_EQ(1u, waiting());
+    s = send(LARGE);
+    progress_both(3);
+    check_in(m_in, r, s->data);
+}
+
 /* From other runs, and from the pool */
 TEST_F(test_rtr_layout_net, from_runs)
 {
