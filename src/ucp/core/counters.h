@@ -121,6 +121,7 @@
     _c(ud_peers_max, "peers", "reached by datagrams, the most at any time") \
     _c(rc_peers_bytes, "bytes", "for peers reached by queue pairs (rc), now") \
     _c(ud_peers_bytes, "bytes", "for peers that are reached by datagrams, now") \
+    _c(layouts_bytes, "bytes", "for layouts of datatypes of peers, now") \
     _c(coop_parts, "copies", "by the plane, of messages that both sides copy") \
     _c(shelves_made, "shelves", "made for peers to put parts of such messages on") \
     _c(rndv_fallback, "messages", "that UCP had to move, as no plane could") \

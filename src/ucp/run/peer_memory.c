@@ -79,7 +79,7 @@ size_t ri_peer_memory_now(const ri_peer_t *peer)
         bytes += memory_conn() + MEMORY_OF(conn->rtr.table) +
                  MEMORY_OF(conn->rtr.untold) + MEMORY_OF(conn->rtr.words) +
                  MEMORY_OF(conn->rtr.grants) + MEMORY_OF(conn->rtr.layouts) +
-                 MEMORY_OF(conn->rtr.layouts_in) +
+                 ri_layouts_in_bytes(conn->rtr.layouts_in) +
                  ((conn->rtr.targets == NULL) ? 0 : memory_targets()) +
                  ((conn->rtr.grids == NULL) ? 0 : memory_grids(RI_WIRE_RTR_ENTRIES)) +
                  ((conn->ring == NULL) ?
@@ -91,7 +91,8 @@ size_t ri_peer_memory_now(const ri_peer_t *peer)
     }
     ucs_list_for_each(stream, &peer->streams, peer_list) {
         bytes += MEMORY_OF(stream) + MEMORY_OF(stream->coop.exchange) +
-                 MEMORY_OF(stream->rtr.layouts) + MEMORY_OF(stream->rtr.layouts_out) +
+                 ri_layouts_in_bytes(stream->rtr.layouts) +
+                 MEMORY_OF(stream->rtr.layouts_out) +
                  ((stream->rtr.grids == NULL) ? 0 : memory_grids(RI_RING_GRANTS));
     }
     return bytes;

@@ -8,6 +8,11 @@
 
 #include "rtr_spread_test.h"
 
+extern "C" {
+#include "ucp/run/peer_memory.h"
+#include "ucs/heap.h"
+}
+
 namespace {
 
 class test_rtr_layout : public rtr_spread_test {
@@ -269,6 +274,25 @@ TEST_F(test_rtr_layout, refusals_out_of_order)
     EXPECT_EQ(stale + 3, m_b->counters().rx_stale);
     EXPECT_TRUE(m_back->rtr.layouts->slot[0].refused);
     send_ptr s = send(); /* what was offered before is used */
+    m_b->progress();
+    m_in.check(r, s->data);
+}
+
+/* What the layouts of a peer take is counted for it, and in all. */
+TEST_F(test_rtr_layout, memory)
+{
+    size_t peer   = ri_peer_memory_now(m_conn->peer);
+    uint64_t all  = m_a->counters().layouts_bytes;
+    size_t before = ri_layout_peers_bytes();
+
+    recv_ptr r                = post_in_seen();
+    const ri_layouts_in_t *in = this->in()->rtr.layouts;
+    EXPECT_LT(before, ri_layout_peers_bytes());
+    EXPECT_EQ(peer + ri_layouts_in_bytes(in), ri_peer_memory_now(m_conn->peer));
+    EXPECT_EQ(all + ri_layouts_in_bytes(in), m_a->counters().layouts_bytes);
+    EXPECT_EQ(ri_layouts_in_bytes(in),
+              ri_heap_block(sizeof(*in)) + ri_layout_peers_bytes() - before);
+    send_ptr s = send();
     m_b->progress();
     m_in.check(r, s->data);
 }

@@ -11,6 +11,7 @@
 
 extern "C" {
 #include "ucp/link/way.h"
+#include "ucp/run/peer_memory.h"
 }
 
 namespace {
@@ -323,6 +324,22 @@ TEST_F(test_rtr_layout_net, refused)
     EXPECT_EQ(1u, waiting());
     s = send(LARGE);
     progress_both(3);
+    check_in(m_in, r, s->data);
+}
+
+/* What the layouts of a peer take is counted for it, and in all. */
+TEST_F(test_rtr_layout_net, memory)
+{
+    size_t peer  = ri_peer_memory_now(m_conn->peer);
+    uint64_t all = m_a->counters().layouts_bytes;
+
+    recv_ptr r   = post_in_seen();
+    size_t bytes = ri_layouts_in_bytes(m_conn->rtr.layouts_in);
+    EXPECT_LT(sizeof(ri_layouts_in_t), bytes);
+    EXPECT_EQ(peer + bytes, ri_peer_memory_now(m_conn->peer));
+    EXPECT_EQ(all + bytes, m_a->counters().layouts_bytes);
+    send_ptr s = send(LARGE);
+    pump();
     check_in(m_in, r, s->data);
 }
 
