@@ -65,6 +65,25 @@ private:
 /* The process, and a window whose memory it has. */
 class window_net_test : public ::testing::Test {
 protected:
+    ri_window_fate_t ask(const ri_mailbox_head_t &head, const void *data, void *result)
+    {
+        return m_ops->reach.ask(m_reach, &head, data, result, 1);
+    }
+
+    ri_window_fate_t put(size_t offset, const void *data, size_t length)
+    {
+        return m_ops->reach.put(m_reach, 0, (uint64_t)m_memory.data() + offset, data,
+                                length);
+    }
+
+    ri_window_fate_t get(size_t offset, void *data, size_t length)
+    {
+        return m_ops->reach.get(m_reach, 0, (uint64_t)m_memory.data() + offset, data,
+                                length);
+    }
+
+    ri_window_fate_t settle() { return m_ops->reach.settle(m_reach); }
+
     static constexpr size_t SIZE = 65536;
 
     window_net_test();
