@@ -14,7 +14,7 @@ typedef struct net_sent {
     uint8_t data[];
 } net_sent_t;
 
-/* Whoever does not get a message, or the answer to it, may wait for that: the peer counts as gone. */
+/* Whoever does not get a message, or the answer to it, may wait for that: the peer is gone then. */
 static void net_sent_end(void *request, ucs_status_t status, void *user_data)
 {
     const net_sent_t *sent = user_data;
