@@ -18,6 +18,18 @@ protected:
 
     ri_window_command_t m_command = {};
 
+    /* An operation is carried out whose answer UCX does not take. */
+    void ask_without_answer()
+    {
+        uint8_t data[8] = {1};
+
+        ASSERT_NE(nullptr, connect());
+        m_ucx.delivers = false;
+        EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
+        m_ucx.fails = UCS_ERR_NO_RESOURCE;
+        m_ucx.deliver();
+    }
+
     void make_gone()
     {
         m_ucx.error.cb(m_ucx.error.arg, nullptr, UCS_ERR_CONNECTION_RESET);
@@ -386,13 +398,7 @@ TEST_F(test_window_net, answers_are_sent_again)
 
 TEST_F(test_window_net, answer_to_nobody)
 {
-    uint8_t data[8] = {1};
-
-    ASSERT_NE(nullptr, connect());
-    m_ucx.delivers = false;
-    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
-    m_ucx.fails = UCS_ERR_NO_RESOURCE;
-    m_ucx.deliver();
+    ask_without_answer();
     m_ucx.fails = UCS_OK;
     make_gone();
     ri_window_net_progress();
@@ -402,13 +408,7 @@ TEST_F(test_window_net, answer_to_nobody)
 /* It is dropped with the worker. */
 TEST_F(test_window_net, answer_that_is_left)
 {
-    uint8_t data[8] = {1};
-
-    ASSERT_NE(nullptr, connect());
-    m_ucx.delivers = false;
-    EXPECT_EQ(RI_WINDOW_OPS_POSTED, ask(add(0, 8), data, nullptr));
-    m_ucx.fails = UCS_ERR_NO_RESOURCE;
-    m_ucx.deliver();
+    ask_without_answer();
     EXPECT_TRUE(m_ucx.sent.empty());
 }
 

@@ -70,6 +70,21 @@ void tag(fields &f, ri_wire_msg_t &msg)
     f(msg.tag, 0x0f0e0d0c0b0a0908);
 }
 
+/* What RTRs through a network begin with */
+void rtr(fields &f, ri_wire_msg_t &msg, uint64_t address, uint64_t length)
+{
+    tag(f, msg);
+    f(msg.mask, 0x1716151413121110);
+    f(msg.address, address);
+    f(msg.rtr_length, length);
+    f(msg.key, 0x2b2a2928);
+    f(msg.way, 0x2f2e2d2c);
+    f(msg.seen, 0x33323130);
+    f(msg.generation, 0x37363534);
+    f(msg.ahead, 0x3938);
+    f(msg.entry, 31);
+}
+
 void tag_and_req_id(fields &f, ri_wire_msg_t &msg)
 {
     tag(f, msg);
@@ -175,16 +190,7 @@ const form FORMS[] = {
         {RI_WIRE_RTR,
          "20" ID_VALUE FROM_8 FROM_16 FROM_24 FROM_32 FROM_40 FROM_48 " 38 39 1f 00",
          [](fields &f, ri_wire_msg_t &msg) {
-             tag(f, msg);
-             f(msg.mask, 0x1716151413121110);
-             f(msg.address, 0x1f1e1d1c1b1a1918);
-             f(msg.rtr_length, 0x2726252423222120);
-             f(msg.key, 0x2b2a2928);
-             f(msg.way, 0x2f2e2d2c);
-             f(msg.seen, 0x33323130);
-             f(msg.generation, 0x37363534);
-             f(msg.ahead, 0x3938);
-             f(msg.entry, 31);
+             rtr(f, msg, 0x1f1e1d1c1b1a1918, 0x2726252423222120);
          }},
         {RI_WIRE_RELEASE, "21 56 34 12 08 00 00 00" FROM_8 FROM_16 FROM_24 FROM_32,
          [](fields &f, ri_wire_msg_t &msg) {
@@ -265,16 +271,7 @@ const form FORMS[] = {
          " 02 00 00 00 00 20 00 00 00 00 00 00 03 00 00 00 ff ff ff ff ff ff ff ff"
          " 01 00 00 00 00 00 00 00 00 00 00 00",
          [](fields &f, ri_wire_msg_t &msg) {
-             tag(f, msg);
-             f(msg.mask, 0x1716151413121110);
-             f(msg.address, 0x1b1a1918);
-             f(msg.rtr_length, 0x6000);
-             f(msg.key, 0x2b2a2928);
-             f(msg.way, 0x2f2e2d2c);
-             f(msg.seen, 0x33323130);
-             f(msg.generation, 0x37363534);
-             f(msg.ahead, 0x3938);
-             f(msg.entry, 31);
+             rtr(f, msg, 0x1b1a1918, 0x6000);
              f.grid(msg.grid, 0x1000, {{2, 0x2000}, {3, -1}});
          }},
         {RI_WIRE_LAYOUT, "32" ID_VALUE " 3f 00 00 00",
@@ -288,16 +285,7 @@ const form FORMS[] = {
          " 18 19 1a 1b 00 00 00 00 00 60 00 00 00 00 00 00" FROM_40 FROM_48
          " 38 39 1f 00 3c 3d 3e 3f 40 41 42 43 44 45 46 47 3f 00 00 00",
          [](fields &f, ri_wire_msg_t &msg) {
-             tag(f, msg);
-             f(msg.mask, 0x1716151413121110);
-             f(msg.address, 0x1b1a1918);
-             f(msg.rtr_length, 0x6000);
-             f(msg.key, 0x2b2a2928);
-             f(msg.way, 0x2f2e2d2c);
-             f(msg.seen, 0x33323130);
-             f(msg.generation, 0x37363534);
-             f(msg.ahead, 0x3938);
-             f(msg.entry, 31);
+             rtr(f, msg, 0x1b1a1918, 0x6000);
              f(msg.count, 0x434241403f3e3d3c);
              f(msg.defined, 0x47464544);
              f(msg.slot, 63);
