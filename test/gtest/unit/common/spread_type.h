@@ -32,6 +32,29 @@ public:
         know(&builder, ri_layout_repeat(&builder, ri_layout_run(run), runs, run + gap));
     }
 
+    /* Of so many bytes in runs of unequal lengths, each of at least @a least and all but one of at most
+     * @a most bytes, in no order, with gaps of up to @a gap bytes */
+    void make_unequal(size_t length, uint64_t seed, size_t least, size_t most, size_t gap,
+                      size_t behind)
+    {
+        std::vector<std::pair<size_t, size_t>> runs;
+        rng random(seed);
+        size_t at = 0;
+
+        while (length > 0) {
+            size_t run = random.range(least, most);
+            run = (length < run + least) ? length : run; /* no short one at the end */
+            at += random.range(1, gap);
+            runs.push_back({at, run});
+            at += run;
+            length -= run;
+        }
+        for (size_t i = 1; i < runs.size(); ++i) {
+            std::swap(runs[i], runs[random.below(i + 1)]);
+        }
+        make_of(runs, behind);
+    }
+
     /* Runs of other lengths at other places, of which none has the place of another; extent: behind the
      * last of them */
     void make_of(const std::vector<std::pair<size_t, size_t>> &runs, size_t behind)

@@ -68,6 +68,19 @@ protected:
         return {a, b};
     }
 
+    /* Two nodes whose rings take up to TAKEN bytes for a receiver that reads slowly, else half of it. */
+    std::pair<node *, node *> add_pair_for_slow_reads()
+    {
+        ri_config.ring_eager = TAKEN / 2;
+        ri_config.ring_slow  = LARGE;
+
+        node *a = add_node(), *b = add_node();
+
+        conn(b, a);
+        exchange(a, b, 10);
+        return {a, b};
+    }
+
     /* Post a receive of @a room bytes for each message: they come in order, and as they were sent. */
     void receive(node *b, const std::vector<send_ptr> &sends, size_t room)
     {
@@ -192,13 +205,9 @@ TEST_F(test_ring_life_long, quick_is_not_less)
 /* A receiver that reads slowly is sent longer ones through the ring, but for one now and then. */
 TEST_F(test_ring_life_long, a_receiver_that_reads_slowly)
 {
-    ri_config.ring_eager = TAKEN / 2;
-    ri_config.ring_slow  = LARGE;
+    node *a, *b;
 
-    node *a = add_node(), *b = add_node();
-
-    conn(b, a);
-    exchange(a, b, 10);
+    std::tie(a, b) = add_pair_for_slow_reads();
 
     ri_peer_t *peer = conn(a, b)->peer;
 
@@ -225,13 +234,9 @@ TEST_F(test_ring_life_long, a_receiver_that_reads_slowly)
  * a send of a's has not ended. */
 TEST_F(test_ring_life_long, a_sender_that_is_ahead_of_slow_reads)
 {
-    ri_config.ring_eager = TAKEN / 2;
-    ri_config.ring_slow  = LARGE;
+    node *a, *b;
 
-    node *a = add_node(), *b = add_node();
-
-    conn(b, a);
-    exchange(a, b, 10);
+    std::tie(a, b) = add_pair_for_slow_reads();
     exchange(b, a, 1);
     for (uint64_t ahead = 0; ahead < 2; ++ahead) {
         ri_peer_note_hint(conn(a, b)->peer, RI_RING_HINT_SLOW);
@@ -255,13 +260,9 @@ TEST_F(test_ring_life_long, a_sender_that_is_ahead_of_slow_reads)
 /* It uses up nothing that the peer has said of something else. */
 TEST_F(test_ring_life_long, slow_reads_use_no_hint)
 {
-    ri_config.ring_eager = TAKEN / 2;
-    ri_config.ring_slow  = LARGE;
+    node *a, *b;
 
-    node *a = add_node(), *b = add_node();
-
-    conn(b, a);
-    exchange(a, b, 10);
+    std::tie(a, b) = add_pair_for_slow_reads();
     exchange(b, a, 1);
     ri_peer_note_hint(conn(a, b)->peer, RI_RING_HINT_SLOW);
     conn(a, b)->peer->hint.fresh = 0;

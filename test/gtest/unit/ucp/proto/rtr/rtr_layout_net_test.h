@@ -20,22 +20,7 @@ protected:
     /* Runs of unequal lengths, of 4096 bytes and more, of so many bytes in all, in no order */
     static void make(spread_type &type, size_t length, uint64_t seed, size_t gap = 300)
     {
-        std::vector<std::pair<size_t, size_t>> runs;
-        rng random(seed);
-        size_t at = 0;
-
-        while (length > 0) {
-            size_t run = random.range(4096, 9000);
-            run        = (length < run + 4096) ? length : run;
-            at += random.range(1, gap);
-            runs.push_back({at, run});
-            at += run;
-            length -= run;
-        }
-        for (size_t i = 1; i < runs.size(); ++i) {
-            std::swap(runs[i], runs[random.below(i + 1)]);
-        }
-        type.make_of(runs, 100);
+        type.make_unequal(length, seed, 4096, 9000, gap, 100);
     }
 
     recv_ptr post_in(spread_type &type, size_t length = LARGE)

@@ -27,22 +27,7 @@ protected:
      * order */
     static void make(spread_type &type, size_t length, uint64_t seed, size_t behind = 100)
     {
-        std::vector<std::pair<size_t, size_t>> runs;
-        rng random(seed);
-        size_t at = 0;
-
-        while (length > 0) {
-            size_t run = random.range(8500, 20000);
-            run = (length < run + 8500) ? length : run; /* no short one at the end */
-            at += random.range(1, 300);
-            runs.push_back({at, run});
-            at += run;
-            length -= run;
-        }
-        for (size_t i = 1; i < runs.size(); ++i) {
-            std::swap(runs[i], runs[random.below(i + 1)]);
-        }
-        type.make_of(runs, behind);
+        type.make_unequal(length, seed, 8500, 20000, 300, behind);
     }
 
     ri_stream_t *in() { return m_a->worker()->rings_in[0]; }
