@@ -13,7 +13,7 @@
 #include "ucxri_check_openmpi.h"
 #include "ucxri_check_windows.h"
 #include "ucxri_wrap.h"
-#include "ucp/core/switch.h"
+#include "ucp/core/settings/switch.h"
 #include "ucs/rank.h"
 
 #include <errno.h>

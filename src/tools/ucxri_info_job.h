@@ -8,7 +8,7 @@
 #ifndef UCXRI_INFO_JOB_H
 #define UCXRI_INFO_JOB_H
 
-#include "ucp/core/sizes.h"
+#include "ucp/core/notes/sizes.h"
 #include "ucp/run/report_pairs.h"
 #include "ucp/run/report_table.h"
 

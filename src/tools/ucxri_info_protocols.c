@@ -7,7 +7,7 @@
  * is asked for many lengths, and where two neighbours differ the limit between them is looked for.
  */
 #include "ucxri_info_protocols.h"
-#include "ucp/core/config.h"
+#include "ucp/core/settings/config.h"
 #include "ucp/core/exchange.h"
 #include "ucp/dt/dt.h"
 #include "ucp/link/ring_life.h"

@@ -2,12 +2,13 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Files that UCXRI_TRACE=FILE had processes write (ucp/core/timeline_format.h), read and checked.
+ * Files that UCXRI_TRACE=FILE had processes write (ucp/core/notes/timeline_format.h), read and
+ * checked.
  */
 #ifndef UCXRI_INFO_TIMELINE_FILE_H
 #define UCXRI_INFO_TIMELINE_FILE_H
 
-#include "ucp/core/timeline_format.h"
+#include "ucp/core/notes/timeline_format.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
  * cost is near a limit between two powers of two. The middle one of many measurements does not.
  */
 #include "ucxri_info_tune.h"
-#include "ucp/core/config.h"
+#include "ucp/core/settings/config.h"
 #include "ucp/core/version.h"
 #include "ucs/rank.h"
 #include "ucs/stock.h"

@@ -12,7 +12,7 @@
 #include "ucxri_check_openmpi.h"
 #include "ucxri_run_env.h"
 #include "ucxri_wrap.h"
-#include "ucp/core/config_value.h"
+#include "ucp/core/settings/config_value.h"
 #include "ucp/core/version.h"
 #include "ucp/wire/wire.h"
 #include "ucs/rank.h"

@@ -7,7 +7,7 @@
  */
 #include "ucxri_run_env.h"
 #include "ucxri_check.h"
-#include "ucp/core/switch.h"
+#include "ucp/core/settings/switch.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -42,8 +42,8 @@ int ri_command_unlock(ri_window_t *window, const ri_window_part_t *part,
  * settled before is there when the rank sees it. @return An MPI error class. */
 int ri_command_write(ri_window_t *window, int rank, size_t offset, uint32_t value);
 
-/** command() of a server (core/window_ops.h): wire input. @a arg is the window. @return What has
- * become of it. */
+/** command() of a server (core/types/window_ops.h): wire input. @a arg is the window. @return What
+ * has become of it. */
 ri_window_served_t ri_command_serve(void *arg, const ri_window_command_t *command,
                                     uint64_t *state);
 

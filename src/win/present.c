@@ -21,7 +21,7 @@
 #include "present.h"
 #include "job.h"
 #include "setting.h"
-#include "../ucp/core/window_ops.h"
+#include "../ucp/core/types/window_ops.h"
 #include "../ucs/clock.h"
 #include "../ucs/hash.h"
 #include "../ucs/log.h"

@@ -4,7 +4,7 @@
  *
  * Put and get for memory of a rank that only its own process has mapped: what programs have made by
  * themselves, and give to MPI_Win_create() or MPI_Win_attach(). libucxri.so leads to it
- * (core/window_ops.h).
+ * (core/types/window_ops.h).
  */
 #ifndef RI_WIN_REMOTE_H
 #define RI_WIN_REMOTE_H

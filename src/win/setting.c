@@ -5,7 +5,7 @@
  * Read when the library is loaded, as libucxri.so may be loaded later or not at all.
  */
 #include "setting.h"
-#include "../ucp/core/switch.h"
+#include "../ucp/core/settings/switch.h"
 #include "../ucs/log.h"
 #include "../ucs/warn_once.h"
 #include "../ucs/yes_no.h"

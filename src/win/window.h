@@ -21,7 +21,7 @@
 
 #include "attached.h"
 #include "weak_mpi.h"
-#include "../ucp/core/window_ops.h"
+#include "../ucp/core/types/window_ops.h"
 #include "../ucs/base.h"
 #include "../uct/shm/gate.h"
 #include "../uct/shm/host.h"

@@ -13,7 +13,7 @@
  */
 
 #include "fuzz_state.h"
-#include "ucp/core/config.h"
+#include "ucp/core/settings/config.h"
 #include "ucs/log.h"
 #include "ucp/proto/rtr/rtr_net.h"
 #include "ucp/rma/reach.h"

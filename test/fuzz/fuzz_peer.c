@@ -4,7 +4,7 @@
  * bytes in the shared memory of rings, and ways through a network. */
 
 #include "fuzz_state.h"
-#include "ucp/core/config.h"
+#include "ucp/core/settings/config.h"
 #include "ucp/link/planes.h"
 #include "ucp/link/way_open.h"
 #include "ucp/in/am_in.h"

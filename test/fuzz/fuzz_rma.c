@@ -10,7 +10,7 @@
 #include "fuzz_state.h"
 #include "ucp/rma/describe.h"
 #include "ucp/rma/direct.h"
-#include "ucp/core/costs.h"
+#include "ucp/core/settings/costs.h"
 #include "ucp/rma/mail.h"
 #include "ucp/rma/posts.h"
 #include "ucp/rma/region.h"

@@ -3,7 +3,7 @@
 /* UCX, as the fuzz target plays it: what it is asked for ends when and how the input says. */
 
 #include "fuzz_state.h"
-#include "ucp/core/config.h"
+#include "ucp/core/settings/config.h"
 #include "ucs/stock.h"
 
 #include <stdlib.h>

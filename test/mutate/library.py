@@ -14,8 +14,8 @@ MESSAGES = tuple(f'src/ucp/{room}/*' for room in ('proto', 'link', 'in', 'order'
 # the sources that they are for; those that take seconds before those that take minutes
 SCRIPTS = {
     'inert': ('src/ucp/preload/*',),
-    'switch': ('src/ucp/preload/*', 'src/ucp/core/config*', 'src/ucp/core/context.*'),
-    'messages': ('src/ucs/log.*', 'src/ucs/settings.*', 'src/ucp/core/config*', 'src/uct/cma/*', 'src/uct/shm/*'),
+    'switch': ('src/ucp/preload/*', 'src/ucp/core/settings/config*', 'src/ucp/core/context.*'),
+    'messages': ('src/ucs/log.*', 'src/ucs/settings.*', 'src/ucp/core/settings/config*', 'src/uct/cma/*', 'src/uct/shm/*'),
     'sender_mask': ('src/ucp/match/sender*', 'src/ucp/proto/rtr/*'),
     'gtest_ucp_put': ('src/ucp/link/*', 'src/ucp/proto/*', 'src/uct/cma/*', 'src/uct/shm/*'),
     'gtest_ucp_rtr': MESSAGES + ('src/uct/shm/*',),
@@ -24,7 +24,7 @@ SCRIPTS = {
     'gtest_ucp_rc_rtr': MESSAGES + ('src/uct/ib/rc/*',),
     'gtest_ucp_memory': MESSAGES + ('src/ucp/preload/*',),
     'gtest_ucp_rc_channel': ('src/ucp/*channel*', 'src/uct/ib/rc/*'),
-    'report': ('src/ucp/run/report*', 'src/ucp/core/counters.*', 'src/ucp/core/trace.*',
+    'report': ('src/ucp/run/report*', 'src/ucp/core/notes/counters.*', 'src/ucp/core/notes/trace.*',
                'src/ucs/output.*', 'src/ucp/api/*'),
     'peer_memory': ('src/ucp/run/peer_memory.c', 'src/uct/ib/*/footprint.c'),
     'mixed_job': ('src/ucp/preload/*', 'src/ucp/core/conn*', 'src/ucp/link/control*', 'src/ucp/in/*'),

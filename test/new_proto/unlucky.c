@@ -9,7 +9,7 @@
  */
 #include "rndv.h"
 #include "../table.h"
-#include "../../core/request.h"
+#include "../../core/types/request.h"
 #include "../../wire/wire.h"
 
 #include <stdlib.h>

@@ -103,7 +103,7 @@ const ri_window_ops_t *ucxri_window_ops(unsigned version)
     return (ri_config.rma && (ri_worker_map.live > 0)) ? ri_window_memory(version) : NULL;
 }
 
-/* Of no header, as the table is: by the symbols of core/window_ops.h. */
+/* Of no header, as the table is: by the symbols of core/types/window_ops.h. */
 void ucxri_window_tell(uint32_t job, uint32_t rank);
 void ucxri_window_began(int is_named);
 ri_window_rank_t ucxri_window_rank(uint32_t rank);

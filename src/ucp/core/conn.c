@@ -6,7 +6,7 @@
  * is told. How it begins and ends is in conn_life.c.
  */
 #include "conn.h"
-#include "worker_types.h"
+#include "types/worker_types.h"
 #include "../../ucs/clock.h"
 #include "../../ucs/settings.h"
 

@@ -13,8 +13,8 @@
 
 #include <assert.h>
 
-#include "conn_types.h"
-#include "module.h"
+#include "types/conn_types.h"
+#include "types/module.h"
 #include "peer.h"
 #include "../../ucs/handle_map.h"
 

@@ -6,9 +6,9 @@
  * a number, which ends them too but lets the peer receive what was sent before.
  */
 #include "conn_life.h"
-#include "module.h"
+#include "types/module.h"
 #include "send_req.h"
-#include "worker_types.h"
+#include "types/worker_types.h"
 #include "../../ucs/clock.h"
 #include "../../ucs/log.h"
 #include "../../ucs/settings.h"

@@ -8,7 +8,7 @@
 #define RI_CONN_LIFE_H
 
 #include "conn.h"
-#include "worker_types.h"
+#include "types/worker_types.h"
 
 /**
  * Make the conn of a new endpoint, or find the one that was made when stock made the endpoint for a

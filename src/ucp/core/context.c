@@ -6,8 +6,8 @@
  * the list whole.
  */
 #include "context.h"
-#include "config.h"
-#include "worker_types.h"
+#include "settings/config.h"
+#include "types/worker_types.h"
 #include "../../ucs/handle_map.h"
 #include "../../ucs/log.h"
 #include "../../ucs/output.h"

@@ -8,7 +8,7 @@
 #ifndef RI_CONTEXT_H
 #define RI_CONTEXT_H
 
-#include "types.h"
+#include "types/types.h"
 
 #include <sys/types.h>
 

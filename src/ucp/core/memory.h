@@ -8,7 +8,7 @@
 #ifndef RI_MEMORY_H
 #define RI_MEMORY_H
 
-#include "worker_types.h"
+#include "types/worker_types.h"
 
 /** @return The kind of memory of @a data, where there is more than one kind;
  * UCS_MEMORY_TYPE_UNKNOWN if only UCP can tell. Data of a generic type is the host's, as its

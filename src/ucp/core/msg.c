@@ -6,7 +6,7 @@
  * kind (msg_kind.h).
  */
 #include "msg.h"
-#include "msg_kind.h"
+#include "types/msg_kind.h"
 #include "../../ucs/stock.h"
 
 #include <stdlib.h>

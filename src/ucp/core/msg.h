@@ -7,8 +7,8 @@
 #ifndef RI_MSG_H
 #define RI_MSG_H
 
-#include "stream_types.h"
-#include "worker_types.h"
+#include "types/stream_types.h"
+#include "types/worker_types.h"
 
 /** Allocate a message with room for @a length bytes of data. Only its size class is set. @return
  * The message, which ri_msg_free() frees; NULL without memory. */

@@ -6,11 +6,11 @@
  * usable conn does.
  */
 #include "peer.h"
-#include "conn_types.h"
-#include "costs.h"
-#include "module.h"
+#include "types/conn_types.h"
+#include "settings/costs.h"
+#include "types/module.h"
 #include "stream_ring.h"
-#include "worker_types.h"
+#include "types/worker_types.h"
 #include "../../ucs/settings.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef RI_PEER_H
 #define RI_PEER_H
 
-#include "peer_types.h"
+#include "types/peer_types.h"
 #include "../../uct/shm/ring.h"
 
 /** @return What a record to the peer says of the peer's long messages, as RI_RING_HINT_*: whether

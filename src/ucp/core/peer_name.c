@@ -5,8 +5,8 @@
  * The process of a peer is noted only if it is on this host. (link/local.h)
  */
 #include "peer_name.h"
-#include "peer_types.h"
-#include "worker_types.h"
+#include "types/peer_types.h"
+#include "types/worker_types.h"
 
 #include <inttypes.h>
 #include <stdio.h>

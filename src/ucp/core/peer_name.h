@@ -7,7 +7,7 @@
 #ifndef RI_PEER_NAME_H
 #define RI_PEER_NAME_H
 
-#include "types.h"
+#include "types/types.h"
 
 /* Room for any name, with its end. */
 #define RI_PEER_NAME_MAX 48

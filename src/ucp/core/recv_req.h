@@ -7,7 +7,7 @@
 #ifndef RI_RECV_REQ_H
 #define RI_RECV_REQ_H
 
-#include "request.h"
+#include "types/request.h"
 
 /** The data of a receive is in place, or will not come: end the state of its datatype, and complete
  * it. It is in no list, and has no id, RTR or transfer any more; its info is set. Calls back;

@@ -8,7 +8,7 @@
 #ifndef RI_REQ_LIFE_H
 #define RI_REQ_LIFE_H
 
-#include "worker_types.h"
+#include "types/worker_types.h"
 
 /** Set the pool of requests of a worker up, without requests: memory is allocated when it is
  * needed. The worker has its context, and ri_req_headroom is known. */

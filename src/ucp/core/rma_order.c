@@ -6,7 +6,7 @@
  * told what a flush has made sure of.
  */
 #include "rma_order.h"
-#include "module.h"
+#include "types/module.h"
 #include "../../ucs/stock.h"
 
 static void rma_op_done(void *request, ucs_status_t status, void *user_data);

@@ -8,8 +8,8 @@
 #ifndef RI_SEND_REQ_H
 #define RI_SEND_REQ_H
 
-#include "conn_types.h"
-#include "request.h"
+#include "types/conn_types.h"
+#include "types/request.h"
 
 /** Fill a request that @ref ri_req_get has given, all but its data, callback and way. Its number is
  * the next one of @a conn, in case it takes that. It is in conn->sends from here on. */

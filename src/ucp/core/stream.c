@@ -9,7 +9,7 @@
 #include "msg.h"
 #include "peer.h"
 #include "stream_ring.h"
-#include "worker_types.h"
+#include "types/worker_types.h"
 #include "../../ucs/log.h"
 #include "../../ucs/settings.h"
 

@@ -7,8 +7,8 @@
 #ifndef RI_STREAM_H
 #define RI_STREAM_H
 
-#include "module.h"
-#include "stream_types.h"
+#include "types/module.h"
+#include "types/stream_types.h"
 #include "../wire/wire.h"
 
 /**

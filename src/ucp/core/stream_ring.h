@@ -9,7 +9,7 @@
 
 #include <assert.h>
 
-#include "stream_types.h"
+#include "types/stream_types.h"
 
 /** @return Whether the ring of a stream may change from one state to another, see
  * ri_stream_ring_state_t. */

@@ -6,7 +6,7 @@
  * columns, so it does not repeat them.
  */
 #include "tell.h"
-#include "conn_types.h"
+#include "types/conn_types.h"
 #include "peer_name.h"
 #include "../../ucs/log.h"
 #include "../../ucs/rank.h"

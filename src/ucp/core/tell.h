@@ -7,7 +7,7 @@
 #ifndef RI_TELL_H
 #define RI_TELL_H
 
-#include "types.h"
+#include "types/types.h"
 
 #include <stddef.h>
 

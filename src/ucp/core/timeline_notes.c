@@ -5,7 +5,7 @@
  * Messages of a worker to itself are not noted: they go nowhere.
  */
 #include "timeline_notes.h"
-#include "peer_types.h"
+#include "types/peer_types.h"
 #include "../../ucs/clock.h"
 
 #include <string.h>

@@ -8,10 +8,10 @@
 #ifndef RI_TIMELINE_NOTES_H
 #define RI_TIMELINE_NOTES_H
 
-#include "conn_types.h"
-#include "request.h"
-#include "stream_types.h"
-#include "worker_types.h"
+#include "types/conn_types.h"
+#include "types/request.h"
+#include "types/stream_types.h"
+#include "types/worker_types.h"
 #include "../../ucs/settings.h"
 
 /** What @ref ri_timeline_send does for a message that is noted. */

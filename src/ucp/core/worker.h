@@ -15,7 +15,7 @@
 #include "peer.h"
 #include "req_life.h"
 #include "stream.h"
-#include "worker_types.h"
+#include "types/worker_types.h"
 #include "../../ucs/handle_map.h"
 
 #include <pthread.h>

@@ -8,7 +8,7 @@
 #include "am_in.h"
 #include "control_in.h"
 #include "sequence_in.h"
-#include "../core/handler.h"
+#include "../core/types/handler.h"
 #include "../link/ring_life.h"
 #include "../order/deliver.h"
 #include "../../ucs/log.h"

@@ -8,7 +8,7 @@
  */
 #include "channel_in.h"
 #include "control_in.h"
-#include "../core/handler.h"
+#include "../core/types/handler.h"
 #include "../link/net_transfer.h"
 #include "../link/channel_life.h"
 #include "../link/channel_recover.h"

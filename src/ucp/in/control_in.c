@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "control_in.h"
-#include "../core/handler.h"
+#include "../core/types/handler.h"
 
 void ri_control_in_note(ri_worker_t *worker, const ri_wire_msg_t *msg)
 {

@@ -5,7 +5,7 @@
  * The table of handlers at the end, and those of control messages that only touch conns, streams
  * and peers. All others are where their part of the protocol is.
  */
-#include "../core/handler.h"
+#include "../core/types/handler.h"
 #include "channel_in.h"
 #include "control_in.h"
 #include "sequence_in.h"

@@ -10,7 +10,7 @@
 #include "ring_in.h"
 #include "control_in.h"
 #include "sequence_in.h"
-#include "../core/handler.h"
+#include "../core/types/handler.h"
 #include "../link/ring_life.h"
 #include "../order/assembly.h"
 #include "../order/deliver.h"

@@ -6,15 +6,15 @@
  * in/handlers.c. Short messages that come by a ring or a channel are delivered by those who take
  * them out of it. (protocol.md section 4)
  *
- * Unless said otherwise, a function is one of those that core/handler.h describes. Those for active
- * messages also send the id of the stream to a sender that still waits for it. They take a payload
- * that ri_wire_parse() has checked, and free the stream if it is closed and not busy; the others
- * check the payload after they have copied it.
+ * Unless said otherwise, a function is one of those that core/types/handler.h describes. Those for
+ * active messages also send the id of the stream to a sender that still waits for it. They take a
+ * payload that ri_wire_parse() has checked, and free the stream if it is closed and not busy; the
+ * others check the payload after they have copied it.
  */
 #ifndef RI_SEQUENCE_IN_H
 #define RI_SEQUENCE_IN_H
 
-#include "../core/handler.h"
+#include "../core/types/handler.h"
 #include "../core/worker.h"
 
 /* A longer message that is kept stays in UCP's descriptor, as in stock. */

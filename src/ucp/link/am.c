@@ -6,7 +6,7 @@
  * back and tells the request that waits for it.
  */
 #include "am.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../../ucs/settings.h"
 #include "../core/memory.h"
 #include "../../ucs/stock.h"

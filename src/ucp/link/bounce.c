@@ -6,7 +6,7 @@
  * a wire type that others could send, and rendezvous for a few bytes.
  */
 #include "bounce.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../core/recv_req.h"
 #include "../core/memory.h"
 #include "../../ucs/random.h"

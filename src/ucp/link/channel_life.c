@@ -6,7 +6,7 @@
  */
 #include "channel_life.h"
 #include "channel_memory.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "control.h"
 #include "way.h"
 #include "way_open.h"

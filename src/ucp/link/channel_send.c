@@ -6,7 +6,7 @@
  */
 #include "channel_send.h"
 #include "way_use.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../core/send_req.h"
 #include "../match/rtr_table.h"
 

@@ -8,8 +8,8 @@
 #define RI_CHANNEL_SEND_H
 
 #include "channel_types.h"
-#include "../core/conn_types.h"
-#include "../core/request.h"
+#include "../core/types/conn_types.h"
+#include "../core/types/request.h"
 
 /** @return Whether anything that was sent by the channel of a conn may still be lost with this
  * process. */

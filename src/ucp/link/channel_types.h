@@ -7,7 +7,7 @@
 #ifndef RI_CHANNEL_TYPES_H
 #define RI_CHANNEL_TYPES_H
 
-#include "../core/types.h"
+#include "../core/types/types.h"
 #include "../../uct/api/plane.h"
 #include "../../uct/ib/rc/channel.h"
 

@@ -5,7 +5,7 @@
  * Control messages that are sent, and those that wait for a usable conn.
  */
 #include "control.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "am.h"
 #include "channel_send.h"
 #include "ring_send.h"

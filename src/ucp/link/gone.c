@@ -6,7 +6,7 @@
  * applications that sleep until UCX has an event.
  */
 #include "gone.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../../ucs/log.h"
 #include "am.h"
 #include "local.h"

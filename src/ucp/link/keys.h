@@ -7,7 +7,7 @@
 #ifndef RI_KEYS_H
 #define RI_KEYS_H
 
-#include "../core/types.h"
+#include "../core/types/types.h"
 #include "../../uct/api/plane.h"
 #include "../wire/wire.h"
 

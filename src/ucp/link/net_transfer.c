@@ -7,7 +7,7 @@
  */
 #include "net_transfer.h"
 #include "way.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 
 /* The plane's callback. What follows may end the way to the peer, so it waits for progress. */
 static void transfer_done(ri_plane_op_t *super, ucs_status_t status)

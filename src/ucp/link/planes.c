@@ -6,7 +6,7 @@
  * reach, by PLANE_REQ and PLANE_ACK; of ways through a network way_open.c does that.
  */
 #include "planes.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "control.h"
 #include "local.h"
 #include "way.h"

@@ -6,7 +6,7 @@
  * latest first, as that is still in the cache.
  */
 #include "pool.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../core/worker.h"
 #include "../../ucs/settings.h"
 

@@ -20,7 +20,7 @@
 
 #include <assert.h>
 
-#include "../core/link_types.h"
+#include "../core/types/link_types.h"
 #include "../wire/wire.h"
 
 /*

@@ -9,7 +9,7 @@
 #define RI_RECV_MEMORY_H
 
 #include "keys.h"
-#include "../core/request.h"
+#include "../core/types/request.h"
 
 typedef struct ri_recv_memory {
     ri_keys_t keys;

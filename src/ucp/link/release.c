@@ -6,7 +6,7 @@
  */
 #include "release.h"
 #include "control.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../../ucs/clock.h"
 
 /* Buffers to be released are looked at after so many progress calls. */

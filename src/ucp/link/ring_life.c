@@ -7,7 +7,7 @@
 #include "ring_life.h"
 #include "control.h"
 #include "planes.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../core/stream_ring.h"
 #include "../core/tell.h"
 #include "../../ucs/settings.h"

@@ -7,7 +7,7 @@
 #ifndef RI_RING_SEND_H
 #define RI_RING_SEND_H
 
-#include "../core/conn_types.h"
+#include "../core/types/conn_types.h"
 #include "../wire/wire.h"
 
 /** Send CLOSING through the ring, also while messages do not go through it, as CLOSING need not

@@ -8,7 +8,7 @@
  */
 #include "way.h"
 #include "control.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../../ucs/clock.h"
 
 double ri_way_backoff = 0.01;

@@ -8,7 +8,7 @@
 #include "way_open.h"
 #include "way.h"
 #include "way_idle.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../../ucs/clock.h"
 
 #include <string.h>

@@ -7,8 +7,8 @@
 #ifndef RI_WAY_USE_H
 #define RI_WAY_USE_H
 
-#include "../core/peer_types.h"
-#include "../core/worker_types.h"
+#include "../core/types/peer_types.h"
+#include "../core/types/worker_types.h"
 
 /** @return The way to @a peer through a network, or NULL if none is connected. */
 static inline ri_plane_ep_t *ri_way_of(const ri_peer_t *peer)

@@ -6,7 +6,7 @@
  * whether a receive may be found by its tag alone.
  */
 #include "match.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../core/worker.h"
 
 /* A class that has not been asked for during so many operations may give way. */

@@ -23,8 +23,8 @@
 #ifndef RI_MATCH_H
 #define RI_MATCH_H
 
-#include "../core/match_types.h"
-#include "../core/request.h"
+#include "../core/types/match_types.h"
+#include "../core/types/request.h"
 
 /** Set up an index without receives and messages. ri_match_cleanup() frees it. */
 void ri_match_init(ri_match_t *match);

@@ -14,7 +14,7 @@
 #ifndef RI_RTR_TABLE_H
 #define RI_RTR_TABLE_H
 
-#include "../core/conn_types.h"
+#include "../core/types/conn_types.h"
 #include "../../uct/shm/ring.h"
 
 /* Messages that the log goes back. An RTR that has seen less is dropped. */

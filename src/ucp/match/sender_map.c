@@ -6,7 +6,7 @@
  * overwritten, so the map never grows.
  */
 #include "sender_map.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../core/worker.h"
 
 #include <stdlib.h>

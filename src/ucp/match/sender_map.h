@@ -17,7 +17,7 @@
 #ifndef RI_SENDER_MAP_H
 #define RI_SENDER_MAP_H
 
-#include "../core/match_types.h"
+#include "../core/types/match_types.h"
 
 /** Set up a map in which nothing is learnt yet. ri_sender_map_cleanup() frees it. @param
  * sender_mask The bits of a tag that name the sender, or 0. */

@@ -7,7 +7,7 @@
 #ifndef RI_ARRIVAL_H
 #define RI_ARRIVAL_H
 
-#include "../core/msg_kind.h"
+#include "../core/types/msg_kind.h"
 #include "../core/worker.h"
 
 /*

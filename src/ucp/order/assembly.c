@@ -8,7 +8,7 @@
 #include "../core/timeline_notes.h"
 #include "../core/recv_req.h"
 #include "../core/exchange.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "deliver.h"
 #include "../../ucs/log.h"
 

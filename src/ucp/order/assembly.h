@@ -10,7 +10,7 @@
 #ifndef RI_ASSEMBLY_H
 #define RI_ASSEMBLY_H
 
-#include "../core/stream_types.h"
+#include "../core/types/stream_types.h"
 
 /** The first part of a message has come, whose length in all is @a length, not 0; @ref
  * ri_assembly_add takes the part. No other message of the stream is arriving in parts. The stream

@@ -4,7 +4,7 @@
  */
 #include "deliver_known.h"
 #include "../../ucs/settings.h"
-#include "../core/worker_types.h"
+#include "../core/types/worker_types.h"
 
 /* How far a message in a ring or channel may be ahead of the next one in order and still be
  * taken. UCX may hold that one back for as long as its sender calls no progress, and what is

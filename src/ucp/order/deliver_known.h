@@ -8,7 +8,7 @@
 #ifndef RI_DELIVER_KNOWN_H
 #define RI_DELIVER_KNOWN_H
 
-#include "../core/stream_types.h"
+#include "../core/types/stream_types.h"
 
 /** @return Whether the message of that number has come: it was matched, or waits for its turn. USED
  * alone, without the data, does not count. */

@@ -9,7 +9,7 @@
 #define RI_RECV_START_H
 
 #include "arrival.h"
-#include "../core/msg_kind.h"
+#include "../core/types/msg_kind.h"
 
 /* The kinds of messages that are order's own. */
 extern const ri_msg_ops_t ri_msg_ops_copy;

@@ -8,7 +8,7 @@
 #ifndef RI_BLOCKING_H
 #define RI_BLOCKING_H
 
-#include "../core/types.h"
+#include "../core/types/types.h"
 
 /**
  * Progress a worker until a request has ended, and free the request: what a blocking call of UCP

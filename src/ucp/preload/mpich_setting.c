@@ -9,7 +9,7 @@
  *
  * MPICH reads it in MPI_Init, and may be loaded after this library. So it is set at once.
  */
-#include "../core/switch.h"
+#include "../core/settings/switch.h"
 #include "../../ucs/yes_no.h"
 
 #include <stdlib.h>

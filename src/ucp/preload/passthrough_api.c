@@ -11,7 +11,7 @@
 #include "../../ucs/stock.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
-#include "../core/request.h"
+#include "../core/types/request.h"
 #include "../rma/posts.h"
 
 /* Lock the worker of an endpoint, if need be, to send a message by stock; posted puts are carried

@@ -7,7 +7,7 @@
 #include "guard.h"
 #include "../../ucs/stock.h"
 #include "../core/memory.h"
-#include "../core/request.h"
+#include "../core/types/request.h"
 #include "../tag/recv.h"
 
 #include <stdio.h>

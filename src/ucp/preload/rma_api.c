@@ -10,7 +10,7 @@
 #include "guard.h"
 #include "../../ucs/stock.h"
 #include "../core/memory.h"
-#include "../core/request.h"
+#include "../core/types/request.h"
 #include "../core/rma_order.h"
 #include "../rma/direct.h"
 #include "../rma/posts.h"

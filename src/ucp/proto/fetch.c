@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * How a receive gets the data of a matched RTS or POOL: the facts are collected, ri_select_fetch()
- * chooses, and what was chosen begins (core/fetch_proto.h). It is what such a message does when it
- * has met its receive (order/recv_start.h).
+ * chooses, and what was chosen begins (core/types/fetch_proto.h). It is what such a message does
+ * when it has met its receive (order/recv_start.h).
  */
 #include "../core/activity.h"
 #include "../core/exchange.h"

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The tables of the kinds of messages that are the matter of a protocol (core/msg_kind.h).
+ * The tables of the kinds of messages that are the matter of a protocol (core/types/msg_kind.h).
  */
 #ifndef RI_MSG_OPS_H
 #define RI_MSG_OPS_H

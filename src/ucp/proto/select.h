@@ -10,7 +10,7 @@
 #define RI_SELECT_H
 
 #include "table.h"
-#include "../core/select_types.h"
+#include "../core/types/select_types.h"
 #include "../../uct/api/plane.h"
 
 /* What was chosen. */

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A protocol says in its table why it is chosen (core/send_proto.h). The two that are chosen for
- * want of a better one cannot: UCX where no plane moves the data, and rendezvous by the sender
+ * A protocol says in its table why it is chosen (core/types/send_proto.h). The two that are chosen
+ * for want of a better one cannot: UCX where no plane moves the data, and rendezvous by the sender
  * where one does. There several facts may have decided. Each is changed in a copy, and the choice
  * is made once more: if it is another one, that fact is why. So no rule of the choice stands here a
  * second time.

@@ -3,16 +3,16 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The only lists of three things. Each of the protocols of sends has a table, ri_send_proto_NAME,
- * at the end of its file (core/send_proto.h), and a number, by which proto/select.c chooses it.
- * Each of the ways in which receivers fetch data that was only announced has a table and a number,
- * too (core/fetch_proto.h). So has each kind of RTR, by which some protocols write
+ * at the end of its file (core/types/send_proto.h), and a number, by which proto/select.c chooses
+ * it. Each of the ways in which receivers fetch data that was only announced has a table and a
+ * number, too (core/types/fetch_proto.h). So has each kind of RTR, by which some protocols write
  * (match/rtr_table.h).
  */
 #ifndef RI_PROTO_TABLE_H
 #define RI_PROTO_TABLE_H
 
-#include "../core/fetch_proto.h"
-#include "../core/send_proto.h"
+#include "../core/types/fetch_proto.h"
+#include "../core/types/send_proto.h"
 #include "../match/rtr_table.h"
 
 /* number, table */

@@ -9,7 +9,7 @@
 #include "mail.h"
 #include "mail_queue.h"
 #include "serve.h"
-#include "../core/costs.h"
+#include "../core/settings/costs.h"
 #include "../../ucs/clock.h"
 #include "../../ucs/settings.h"
 

@@ -12,7 +12,7 @@
 #define RI_MAIL_QUEUE_H
 
 #include "reach.h"
-#include "../core/costs.h"
+#include "../core/settings/costs.h"
 
 /* Operations in parts that are not posted when a target did not look. */
 #define RI_MAIL_SKIP_PARTS 64

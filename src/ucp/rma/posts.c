@@ -7,7 +7,7 @@
  */
 #include "posts.h"
 #include "mail_queue.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../../ucs/log.h"
 #include "../../ucs/stock.h"
 

@@ -8,7 +8,7 @@
 #ifndef RI_REGION_H
 #define RI_REGION_H
 
-#include "../core/window_ops.h"
+#include "../core/types/window_ops.h"
 
 #include <ucp/api/ucp.h>
 

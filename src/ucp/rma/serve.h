@@ -21,7 +21,7 @@
  * comes with its operand, and CSWAP with what is to be put there behind that, each of the
  * operation's length; the result is what was there.
  *
- * Kinds with RI_WINDOW_OPS_KIND (core/window_ops.h) are those of a library for windows, which
+ * Kinds with RI_WINDOW_OPS_KIND (core/types/window_ops.h) are those of a library for windows, which
  * carries them out on its own regions.
  */
 typedef enum ri_serve_kind {

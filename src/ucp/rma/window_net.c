@@ -10,7 +10,7 @@
  * word that this process has written to it.
  */
 #include "window_net.h"
-#include "../core/stock_config.h"
+#include "../core/settings/stock_config.h"
 #include "../../ucs/handle_map.h"
 #include "../../ucs/log.h"
 #include "../../ucs/process.h"

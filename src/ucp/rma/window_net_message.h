@@ -10,7 +10,7 @@
 #define RI_WINDOW_NET_MESSAGE_H
 
 #include "window_net.h"
-#include "../core/window_ops.h"
+#include "../core/types/window_ops.h"
 
 #include <assert.h>
 

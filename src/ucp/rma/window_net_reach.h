@@ -7,7 +7,7 @@
 #ifndef RI_WINDOW_NET_REACH_H
 #define RI_WINDOW_NET_REACH_H
 
-#include "../core/window_ops.h"
+#include "../core/types/window_ops.h"
 
 extern const ri_window_net_ops_t ri_window_net_ops;
 

@@ -10,7 +10,7 @@
 #ifndef RI_WINDOW_RANKS_H
 #define RI_WINDOW_RANKS_H
 
-#include "../core/window_ops.h"
+#include "../core/types/window_ops.h"
 #include "../wire/address.h"
 
 /** This process takes windows. Before the MPI has made a worker. */

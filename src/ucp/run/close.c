@@ -7,7 +7,7 @@
  */
 #include "close.h"
 #include "../core/rma_order.h"
-#include "../core/stock_transport.h"
+#include "../core/settings/stock_transport.h"
 #include "../dt/mpi_abi.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "flush.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../core/rma_order.h"
 #include "../link/channel_send.h"
 #include "../../ucs/stock.h"

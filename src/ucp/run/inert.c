@@ -8,8 +8,8 @@
 #include "inert.h"
 #include "report_file.h"
 #include "report_values.h"
-#include "../core/config.h"
-#include "../core/switch.h"
+#include "../core/settings/config.h"
+#include "../core/settings/switch.h"
 #include "../../ucs/log.h"
 #include "../../ucs/output.h"
 

@@ -7,7 +7,7 @@
 #ifndef RI_MODULES_H
 #define RI_MODULES_H
 
-#include "../core/module.h"
+#include "../core/types/module.h"
 
 extern const ri_module_t ri_module_flush;         /* run/flush.c */
 extern const ri_module_t ri_module_rma_order;     /* core/rma_order.c */

@@ -10,8 +10,8 @@
 #define RI_REPORT_H
 
 #include "report_table.h"
-#include "../core/calls.h"
-#include "../core/types.h"
+#include "../core/notes/calls.h"
+#include "../core/types/types.h"
 
 /** A worker was made: the report covers this process from now on. Only the first call does
  * anything. */

@@ -10,7 +10,7 @@
 #include "report_file.h"
 #include "report_json.h"
 #include "report_values.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../core/worker.h"
 #include "../../ucs/clock.h"
 #include "../../ucs/log.h"

@@ -19,7 +19,7 @@
 #ifndef RI_REPORT_FILE_H
 #define RI_REPORT_FILE_H
 
-#include "../core/types.h"
+#include "../core/types/types.h"
 
 /** A worker was made, which is reported from now on. The first one begins the report, and writes
  * it. Without memory for it the worker is left out. */

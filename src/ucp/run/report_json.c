@@ -6,7 +6,7 @@
  * left out where there is one entry for each protocol, size or peer.
  */
 #include "report_json.h"
-#include "../core/config.h"
+#include "../core/settings/config.h"
 #include "../core/version.h"
 #include "../../ucs/json.h"
 

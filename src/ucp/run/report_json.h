@@ -9,7 +9,7 @@
 
 #include "report_pairs.h"
 #include "report_table.h"
-#include "../core/sizes.h"
+#include "../core/notes/sizes.h"
 
 #include <stdio.h>
 #include <time.h>

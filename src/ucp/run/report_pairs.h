@@ -11,7 +11,7 @@
 #define RI_REPORT_PAIRS_H
 
 #include "report_table.h"
-#include "../core/counters.h"
+#include "../core/notes/counters.h"
 
 typedef struct ri_report_pair {
     uint64_t uid; /* of the peer's worker */

@@ -5,7 +5,7 @@
  * What a column is and how a cell is written, and how a line is read back by ucxri_info.
  */
 #include "report_table.h"
-#include "../core/types.h"
+#include "../core/types/types.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,9 +8,9 @@
 #define RI_REPORT_VALUES_H
 
 #include "report_table.h"
-#include "../core/calls.h"
-#include "../core/counters.h"
-#include "../core/types.h"
+#include "../core/notes/calls.h"
+#include "../core/notes/counters.h"
+#include "../core/types/types.h"
 
 /* The two clocks at the start of a report, to convert the ticks of calls. */
 typedef struct ri_report_clock {

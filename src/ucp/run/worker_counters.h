@@ -3,12 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The counters of a worker with those of all that it has, which are counted where they arise
- * (core/counters.h).
+ * (core/notes/counters.h).
  */
 #ifndef RI_WORKER_COUNTERS_H
 #define RI_WORKER_COUNTERS_H
 
-#include "../core/counters.h"
+#include "../core/notes/counters.h"
+#include "../core/types/types.h"
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
  *
  * Creation step by step, with the way back of each. Destruction in two halves: before stock's
  * worker is destroyed, and after. What parts do at each step they do when they are told by the
- * table of modules (core/module.h); here is what belongs to no part: the objects, and what core
- * keeps for all of them.
+ * table of modules (core/types/module.h); here is what belongs to no part: the objects, and what
+ * core keeps for all of them.
  */
 #include "worker_life.h"
 #include "close.h"
@@ -13,7 +13,7 @@
 #include "report.h"
 #include "report_file.h"
 #include "worker_progress.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../in/am_in.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"

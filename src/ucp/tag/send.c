@@ -12,7 +12,7 @@
 #include "../core/activity.h"
 #include "../core/exchange.h"
 #include "../core/memory.h"
-#include "../core/module.h"
+#include "../core/types/module.h"
 #include "../core/timeline_notes.h"
 #include "../in/channel_in.h"
 #include "../in/ring_in.h"

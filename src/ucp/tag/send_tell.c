@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "send_tell.h"
-#include "../core/conn_types.h"
+#include "../core/types/conn_types.h"
 #include "../core/tell.h"
 #include "../link/planes.h"
 #include "../proto/select_why.h"

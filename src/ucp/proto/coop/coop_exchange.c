@@ -5,7 +5,7 @@
 #include "coop_exchange.h"
 #include "coop_methods.h"
 #include "../../core/exchange.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../../../ucs/clock.h"
 
 #include <stdlib.h>

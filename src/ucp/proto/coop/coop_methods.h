@@ -15,7 +15,7 @@
 #ifndef RI_COOP_METHODS_H
 #define RI_COOP_METHODS_H
 
-#include "../../core/types.h"
+#include "../../core/types/types.h"
 
 #include <stddef.h>
 #include <stdint.h>

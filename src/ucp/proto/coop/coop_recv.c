@@ -14,7 +14,7 @@
 #include "../../../ucs/clock.h"
 #include "../../../ucs/log.h"
 #include "../../core/memory.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../../core/peer.h"
 #include "../../order/deliver.h"
 

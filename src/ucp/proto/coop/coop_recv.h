@@ -7,7 +7,7 @@
 #ifndef RI_COOP_RECV_H
 #define RI_COOP_RECV_H
 
-#include "../../core/fetch_proto.h"
+#include "../../core/types/fetch_proto.h"
 #include "coop_copy.h"
 
 /* The slot that an RTS names, when that is matched. */

@@ -7,7 +7,7 @@
 #include "coop_send.h"
 #include "coop_copy.h"
 #include "coop_shelf.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../rndv/rndv.h"
 #include "../../core/send_req.h"
 

@@ -18,7 +18,7 @@ int ri_coop_send_has_slot(const ri_conn_t *conn);
  * late; but one of so many is tried all the same. */
 int ri_coop_send_try_spread(ri_conn_t *conn);
 
-/** The step `take` (core/send_proto.h) of protocols by which both sides copy. @return 0, or
+/** The step `take` (core/types/send_proto.h) of protocols by which both sides copy. @return 0, or
  * RI_SEND_LACKS_SLOT: no slot is free. */
 unsigned ri_coop_send_take(ri_send_req_t *req, const ri_send_terms_t *terms);
 

@@ -7,7 +7,7 @@
  */
 #include "frag.h"
 #include "eager.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../../link/am.h"
 #include "../../link/ring_life.h"
 #include "../../../ucs/log.h"

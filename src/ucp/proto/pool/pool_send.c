@@ -6,7 +6,7 @@
  * it (NACK), UCP sends what is in it.
  */
 #include "pool_send.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../../core/send_req.h"
 #include "../../link/am.h"
 #include "../rndv/rndv.h"

@@ -10,7 +10,7 @@
  */
 #include "net_read.h"
 #include "../../core/memory.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../../core/recv_req.h"
 #include "am_rndv.h"
 #include "../../link/net_transfer.h"

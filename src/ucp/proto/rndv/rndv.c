@@ -6,8 +6,8 @@
  * for. And what becomes of a receive that gets no data.
  */
 #include "rndv.h"
-#include "../../core/fetch_proto.h"
-#include "../../core/module.h"
+#include "../../core/types/fetch_proto.h"
+#include "../../core/types/module.h"
 #include "../../link/am.h"
 #include "../../link/control.h"
 #include "../../link/channel_life.h"

@@ -6,7 +6,7 @@
  * data plane straight into its place, in stages for generic data, or by a bounce buffer into memory
  * that is not the host's, and says so (FIN). (protocol.md section 8)
  */
-#include "../../core/fetch_proto.h"
+#include "../../core/types/fetch_proto.h"
 #include "am_rndv.h"
 #include "../../link/bounce.h"
 #include "../../link/net_transfer.h"

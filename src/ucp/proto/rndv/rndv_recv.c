@@ -6,7 +6,7 @@
  * the worker does.
  */
 #include "rndv_recv.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../../core/recv_req.h"
 #include "../../link/local.h"
 #include "net_expose.h"

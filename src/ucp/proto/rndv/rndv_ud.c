@@ -6,7 +6,7 @@
  * the receiver's half, in the same order.
  */
 #include "rndv_ud.h"
-#include "../../core/fetch_proto.h"
+#include "../../core/types/fetch_proto.h"
 #include "../../core/recv_req.h"
 #include "am_rndv.h"
 #include "../../link/control.h"

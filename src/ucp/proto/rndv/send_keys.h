@@ -9,7 +9,7 @@
 #ifndef RI_SEND_KEYS_H
 #define RI_SEND_KEYS_H
 
-#include "../../core/send_proto.h"
+#include "../../core/types/send_proto.h"
 #include "../../link/net_transfer.h"
 
 /** Register the data of a send for the way to its peer, which is known; the way counts as used

@@ -6,7 +6,7 @@
  * twice or taken for lost.
  */
 #include "ud_ends.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../../link/control.h"
 #include "../../../uct/ib/ud/ud.h"
 #include "../../link/local.h"

@@ -12,7 +12,7 @@
  * writes through a network, is withdrawn by a message, which its sender has to answer
  * (rtr_withdraw.h).
  *
- * ri_rtr_state_t (core/request.h) has the states of a receive, and their legal order.
+ * ri_rtr_state_t (core/types/request.h) has the states of a receive, and their legal order.
  */
 #ifndef RI_RTR_H
 #define RI_RTR_H

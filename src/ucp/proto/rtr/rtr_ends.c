@@ -5,7 +5,7 @@
  * RTRs whose ring, stream or peer ends.
  */
 #include "rtr_ends.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../../core/recv_req.h"
 #include "../../link/local.h"
 #include "../../order/deliver.h"

@@ -7,7 +7,7 @@
  */
 #include "rtr_known.h"
 #include "../../../ucs/settings.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 
 #include <stdlib.h>
 

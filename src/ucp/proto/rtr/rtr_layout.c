@@ -9,7 +9,7 @@
  */
 #include "rtr_layout.h"
 #include "../../../ucs/settings.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../../link/control.h"
 #include "../../order/deliver.h"
 

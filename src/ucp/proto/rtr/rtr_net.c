@@ -7,7 +7,7 @@
  */
 #include "rtr_net.h"
 #include "../../../ucs/log.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../../link/control.h"
 #include "../../match/sender_map.h"
 #include "../../order/deliver.h"

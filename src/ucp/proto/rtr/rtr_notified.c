@@ -6,7 +6,7 @@
  * application. Before a way ends, all that has come by it is taken.
  */
 #include "rtr_notified.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../../link/way.h"
 #include "../../order/deliver.h"
 #include "../../order/deliver_known.h"

@@ -8,7 +8,7 @@
 #include "rtr_send_net.h"
 #include "../../../ucs/settings.h"
 #include "../../core/activity.h"
-#include "../../core/module.h"
+#include "../../core/types/module.h"
 #include "../../core/send_req.h"
 #include "../../link/control.h"
 #include "../../link/net_transfer.h"

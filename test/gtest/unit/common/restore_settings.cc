@@ -7,7 +7,7 @@
 #include "unit/common/ri_cpp.h"
 
 extern "C" {
-#include "ucp/core/config.h"
+#include "ucp/core/settings/config.h"
 #include "uct/shm/distance.h"
 #include "uct/shm/quick.h"
 }

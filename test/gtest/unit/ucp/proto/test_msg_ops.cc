@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /* src/ucp/proto/msg_ops.c: what holds for the table of each kind of messages. What is done with
- * them is tested by kind. (core/msg_kind.h) */
+ * them is tested by kind. (core/types/msg_kind.h) */
 
 #include "unit/common/ri_cpp.h"
 

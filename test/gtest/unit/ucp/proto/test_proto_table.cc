@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /* src/ucp/proto/table.c: what holds for the table of each protocol and each fetch. What they do is
- * tested one by one. (core/send_proto.h, core/fetch_proto.h) */
+ * tested one by one. (core/types/send_proto.h, core/types/fetch_proto.h) */
 
 #include "unit/common/ri_cpp.h"
 

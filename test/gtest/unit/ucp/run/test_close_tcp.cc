@@ -9,7 +9,7 @@
 #include "unit/ucp/run/close_test.h"
 
 extern "C" {
-#include "ucp/core/stock_transport.h"
+#include "ucp/core/settings/stock_transport.h"
 #include "ucp/link/control.h"
 }
 

@@ -1,12 +1,12 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /* src/ucp/run/modules.c: the order in which modules are told, where one of them relies on it. What
- * they do is tested by module, and with killed peers and no memory. (core/module.h) */
+ * they do is tested by module, and with killed peers and no memory. (core/types/module.h) */
 
 #include "unit/common/ri_cpp.h"
 
 extern "C" {
-#include "ucp/core/module.h"
+#include "ucp/core/types/module.h"
 }
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(test_modules, order)
     }
 }
 
-/* Those that the tables in core/module.h name. */
+/* Those that the tables in core/types/module.h name. */
 TEST(test_modules, who_needs_streams_and_conns)
 {
     std::set<std::string> of_streams, of_conns;

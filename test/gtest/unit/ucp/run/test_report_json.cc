@@ -5,7 +5,7 @@
 #include "unit/common/ri_cpp.h"
 
 extern "C" {
-#include "ucp/core/config.h"
+#include "ucp/core/settings/config.h"
 #include "ucp/run/report_json.h"
 }
 

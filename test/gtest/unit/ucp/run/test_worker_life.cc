@@ -2,7 +2,7 @@
 
 /*
  * A worker ends with everything under way: in which order that ends, and what its peers have been
- * told by then. (src/ucp/run/worker_life.c, and the phases in src/ucp/core/module.h)
+ * told by then. (src/ucp/run/worker_life.c, and the phases in src/ucp/core/types/module.h)
  */
 
 #include "unit/common/pair_test.h"

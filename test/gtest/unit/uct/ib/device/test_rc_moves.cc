@@ -7,7 +7,7 @@
 #if HAVE_VERBS
 
 extern "C" {
-#include "ucp/core/config.h"
+#include "ucp/core/settings/config.h"
 #include "uct/ib/device/events.h"
 }
 

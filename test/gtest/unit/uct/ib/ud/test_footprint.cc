@@ -7,7 +7,7 @@
 #include <limits> /* verbs.h wants it in C++, and not as C */
 
 extern "C" {
-#include "ucp/core/config.h"
+#include "ucp/core/settings/config.h"
 #include "ucs/id_table.h"
 #include "ucp/run/peer_memory.h"
 #include "uct/ib/ud/footprint.h"
