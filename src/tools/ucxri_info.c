@@ -111,7 +111,7 @@ static void print_version(void)
 static void print_rings(void)
 {
     uint64_t cookie = 0x5ca1ab1e;
-    size_t size     = ri_config_ring_size(0);
+    size_t size     = ri_settings_ring_size(0);
     size_t sum      = 0;
     char first[32], all[32], shelf[32];
     ri_ring_rx_t rx;
@@ -134,7 +134,7 @@ static void print_rings(void)
         return;
     }
     for (i = 0; i < ri_config.ring_peers; ++i) {
-        sum += RI_RING_CONTROL_SIZE + ri_config_ring_size(i);
+        sum += RI_RING_CONTROL_SIZE + ri_settings_ring_size(i);
     }
     if (ri_ring_open(&tx, getpid(), rx.fd, size, cookie) == UCS_OK) {
         ri_size_text(RI_RING_CONTROL_SIZE + size, first, sizeof(first));

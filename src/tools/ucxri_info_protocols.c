@@ -54,7 +54,7 @@ typedef struct protocols_case {
 
 static protocols_here_t protocols_look(void)
 {
-    size_t size           = ri_config_ring_size(0);
+    size_t size           = ri_settings_ring_size(0);
     protocols_here_t here = {0};
     const uint64_t cookie = 0x5ca1ab1e;
     ri_plane_t *plane;
@@ -331,7 +331,7 @@ static void protocols_host(size_t run)
     size_t quick                = 0;
 
     if ((ri_quick_rate != 0) && (here.ring_payload > 0) && (run == 0)) {
-        quick = ri_ring_life_long_quick(ri_config_ring_size(0));
+        quick = ri_ring_life_long_quick(ri_settings_ring_size(0));
     }
     which.first = PROTOCOLS_WAITS;
     which.quick = quick;

@@ -242,7 +242,8 @@ void timeline_file_foreach(const timeline_file_t *file, timeline_entry_func_t fu
 
     for (i = 0; i < file->num_anchors; ++i) {
         for (k = 0; k < file->anchors[i].block.count; ++k) {
-            if (timeline_entry_event(&file->anchors[i].entries[k]) < RI_TIMELINE_EVENTS) {
+            if (timeline_file_entry_event(&file->anchors[i].entries[k]) <
+                RI_TIMELINE_EVENTS) {
                 func(file->anchors[i].worker, &file->anchors[i].entries[k], arg);
             }
         }

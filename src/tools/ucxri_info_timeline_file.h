@@ -47,7 +47,7 @@ void timeline_file_foreach(const timeline_file_t *file, timeline_entry_func_t fu
 void timeline_file_cleanup(timeline_file_t *file);
 
 /** @return The event of an entry. */
-static inline unsigned timeline_entry_event(const ri_timeline_entry_t *entry)
+static inline unsigned timeline_file_entry_event(const ri_timeline_entry_t *entry)
 {
     return entry->key & 0xffff;
 }

@@ -235,11 +235,11 @@ static void job_mark_entry(unsigned worker, const ri_timeline_entry_t *entry, vo
     timeline_clocks_t *clocks = &mark->job->clocks;
     uint64_t now              = timeline_file_time(mark->file, entry->ticks);
 
-    if ((timeline_entry_event(entry) == RI_TIMELINE_SEND_BY) &&
+    if ((timeline_file_entry_event(entry) == RI_TIMELINE_SEND_BY) &&
         job_is_elsewhere(mark, entry->arg[3])) {
         mark->is_good &= timeline_clock_sent(
                 clocks, mark->clock, mark->file->uids[worker], entry->arg[0], now);
-    } else if ((timeline_entry_event(entry) == RI_TIMELINE_RECV) &&
+    } else if ((timeline_file_entry_event(entry) == RI_TIMELINE_RECV) &&
                job_is_elsewhere(mark, entry->arg[1])) {
         mark->is_good &= timeline_clock_received(clocks, mark->clock, entry->arg[1],
                                                  entry->arg[2], now);

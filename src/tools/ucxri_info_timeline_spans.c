@@ -244,7 +244,7 @@ static void span_entry(unsigned worker, const ri_timeline_entry_t *entry, void *
     uint64_t now         = timeline_file_time(spans->file, entry->ticks);
     timeline_span_t span = {.worker = worker};
 
-    switch ((ri_timeline_event_t)timeline_entry_event(entry)) {
+    switch ((ri_timeline_event_t)timeline_file_entry_event(entry)) {
     case RI_TIMELINE_SEND:
         span.kind   = TIMELINE_SPAN_SEND;
         span.start  = now;
@@ -285,7 +285,7 @@ static void span_entry(unsigned worker, const ri_timeline_entry_t *entry, void *
         break;
     case RI_TIMELINE_COMPUTE:
     case RI_TIMELINE_WAIT:
-        span.kind  = (timeline_entry_event(entry) == RI_TIMELINE_WAIT) ?
+        span.kind  = (timeline_file_entry_event(entry) == RI_TIMELINE_WAIT) ?
                              TIMELINE_SPAN_WAIT :
                              TIMELINE_SPAN_COMPUTE;
         span.start = timeline_file_time(spans->file, entry->arg[0]);

@@ -20,7 +20,7 @@ static inline uint32_t ri_clock_now_us(void)
 }
 
 /** @return A clock that is cheap to read, in units of its own. */
-static inline uint64_t ri_ticks(void)
+static inline uint64_t ri_clock_ticks(void)
 {
 #ifdef __x86_64__
     return __builtin_ia32_rdtsc();
@@ -32,18 +32,18 @@ static inline uint64_t ri_ticks(void)
 #endif
 }
 
-/** @return ri_ticks(), read after all loads before it, and before all that follow. */
-static inline uint64_t ri_ticks_in_order(void)
+/** @return ri_clock_ticks(), read after all loads before it, and before all that follow. */
+static inline uint64_t ri_clock_ticks_in_order(void)
 {
     uint64_t ticks;
 
 #ifdef __x86_64__
     __builtin_ia32_lfence();
-    ticks = ri_ticks();
+    ticks = ri_clock_ticks();
     __builtin_ia32_lfence();
 #else
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    ticks = ri_ticks();
+    ticks = ri_clock_ticks();
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
     return ticks;

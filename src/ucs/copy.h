@@ -110,7 +110,7 @@ static inline void ri_copy_fence(void)
 }
 
 /** Get a cache line for writing, before it is needed. */
-static inline void ri_prefetch_write(const void *address)
+static inline void ri_copy_prefetch(const void *address)
 {
 #if defined(__x86_64__)
     __asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));

@@ -110,7 +110,7 @@ extern ri_config_t ri_config;
 #define RI_CONFIG_MEDIUM_RINGS 8
 
 /** @return The size of the next ring of a worker that has @a num_rings of them. */
-static inline size_t ri_config_ring_size(unsigned num_rings)
+static inline size_t ri_settings_ring_size(unsigned num_rings)
 {
     return ((ri_config.ring_large == 0) || (num_rings >= RI_CONFIG_MEDIUM_RINGS)) ?
                    ri_config.ring_size :

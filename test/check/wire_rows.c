@@ -22,7 +22,7 @@ int main(void)
     unsigned type, i;
 
     for (type = 0; type < RI_WIRE_TYPE_LAST; ++type) {
-        row = ri_wire_row(type);
+        row = ri_wire_type_row(type);
         if (row == NULL) {
             continue;
         }

@@ -8,7 +8,7 @@ import re
 
 # Statements whose effect is a line in a log, a hint to the processor, or nothing at all
 IGNORED = re.compile(r'\b(ri_trace|ri_log|ri_error|ri_warn|ri_info|ri_debug|ri_log_\w+|assert'
-                     r'|static_assert|_Static_assert|ri_prefetch_write|__builtin_prefetch'
+                     r'|static_assert|_Static_assert|ri_copy_prefetch|__builtin_prefetch'
                      r'|ri_ring_tx_prefetch|fprintf|printf)\s*\(')
 WORD = r'[A-Za-z_]\w*'
 NUMBER = re.compile(r'(?<![\w.])(\d+)([uUlL]*)(?![\w.])')

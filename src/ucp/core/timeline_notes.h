@@ -36,7 +36,7 @@ static inline int ri_timeline_takes(const ri_worker_t *worker, uint64_t length)
 static inline void ri_timeline_call_begins(ri_worker_t *worker)
 {
     if (ri_unlikely(worker->timeline.entries != NULL) && !worker->progressing) {
-        ri_timeline_application(&worker->timeline, ri_ticks());
+        ri_timeline_application(&worker->timeline, ri_clock_ticks());
     }
 }
 
@@ -44,7 +44,7 @@ static inline void ri_timeline_call_begins(ri_worker_t *worker)
 static inline void ri_timeline_call_ends(ri_worker_t *worker)
 {
     if (ri_unlikely(worker->timeline.entries != NULL) && !worker->progressing) {
-        worker->timeline.last = ri_ticks();
+        worker->timeline.last = ri_clock_ticks();
     }
 }
 

@@ -10,7 +10,7 @@ __thread ri_map_cache_t ri_worker_latest __attribute__((tls_model("initial-exec"
 
 void ri_worker_enter_slow(ri_worker_t *worker)
 {
-    uint64_t now = worker->timed ? ri_ticks() : 0; /* waiting counts, too */
+    uint64_t now = worker->timed ? ri_clock_ticks() : 0; /* waiting counts, too */
 
     ri_worker_lock(worker);
     if (worker->timed && (worker->calls.depth++ == 0)) {
@@ -21,7 +21,7 @@ void ri_worker_enter_slow(ri_worker_t *worker)
 void ri_worker_leave_slow(ri_worker_t *worker, ri_call_t call)
 {
     if (worker->timed && (--worker->calls.depth == 0)) {
-        worker->calls.ticks[call] += ri_ticks() - worker->calls.start;
+        worker->calls.ticks[call] += ri_clock_ticks() - worker->calls.start;
     }
     ri_worker_unlock(worker);
 }

@@ -72,7 +72,7 @@ static int channel_take(ri_stream_t *stream, const ri_channel_record_t *header,
 {
     const ri_handler_t *handler;
 
-    if (!ri_wire_may_go(header->type, RI_WIRE_BY_CHANNEL)) {
+    if (!ri_wire_type_may_go(header->type, RI_WIRE_BY_CHANNEL)) {
         return 0;
     }
     if ((header->type == RI_WIRE_EAGER) || (header->type == RI_WIRE_EAGER_SYNC)) {
@@ -317,7 +317,7 @@ static int channel_keep_announced(ri_channel_in_t *in)
     const void *payload;
 
     payload = ri_channel_rx_peek(&in->rx, &header);
-    row     = (payload != NULL) ? ri_wire_row(header.type) : NULL;
+    row     = (payload != NULL) ? ri_wire_type_row(header.type) : NULL;
     if ((row == NULL) || !row->announces || (header.length > sizeof(rts))) {
         return 0;
     }

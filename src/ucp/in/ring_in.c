@@ -84,7 +84,7 @@ static void ring_in_await_part(ri_stream_t *stream)
 static void ring_in_note_hint(ri_stream_t *stream, const ri_ring_record_t *record,
                               uint8_t type)
 {
-    const ri_wire_row_t *row = ri_wire_row(type);
+    const ri_wire_row_t *row = ri_wire_type_row(type);
     uint8_t hint             = __atomic_load_n(&record->hint, __ATOMIC_RELAXED);
 
     if ((row != NULL) ? row->hints :
@@ -111,7 +111,7 @@ static int ring_in_take(ri_stream_t *stream, const ri_ring_record_t *record, uin
 {
     const ri_handler_t *handler;
 
-    if (!ri_wire_may_go(type, RI_WIRE_BY_RING)) {
+    if (!ri_wire_type_may_go(type, RI_WIRE_BY_RING)) {
         return 0;
     }
     handler = &ri_handlers[type];
@@ -161,7 +161,7 @@ static int ring_in_take_other(ri_stream_t *stream, const ri_ring_record_t *recor
 static int ring_in_is_numbered(uint8_t type)
 {
     return (type == RI_RING_START) ||
-           (ri_wire_type_in_sequence(type) && ri_wire_may_go(type, RI_WIRE_BY_RING));
+           (ri_wire_type_in_sequence(type) && ri_wire_type_may_go(type, RI_WIRE_BY_RING));
 }
 
 /* Whether a record begins a message above EAGER_THRESH: its first part, or what announces it. */

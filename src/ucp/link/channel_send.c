@@ -175,7 +175,7 @@ int ri_channel_send_control(ri_conn_t *conn, const void *message, size_t length)
     ri_wire_base_t base;
 
     memcpy(&base, message, sizeof(base));
-    if ((conn->channel == NULL) || !ri_wire_may_go(base.type, RI_WIRE_BY_CHANNEL)) {
+    if ((conn->channel == NULL) || !ri_wire_type_may_go(base.type, RI_WIRE_BY_CHANNEL)) {
         return 0;
     }
     record = channel_next(conn, length - sizeof(base), base.type, base.value,

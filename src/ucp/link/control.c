@@ -288,7 +288,7 @@ void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t
 {
     ri_wire_base_t base = {.type = type, .value = value};
 
-    if (ri_wire_may_go(type, RI_WIRE_BY_RING) &&
+    if (ri_wire_type_may_go(type, RI_WIRE_BY_RING) &&
         ri_ring_send_control(conn, type, id, value, NULL, 0)) {
         control_count(conn, &base);
         return;

@@ -70,7 +70,7 @@ static int ring_life_evict(ri_worker_t *worker)
 int ri_ring_life_consider(ri_stream_t *stream)
 {
     ri_worker_t *worker = stream->worker;
-    size_t size         = ri_config_ring_size(worker->num_rings);
+    size_t size         = ri_settings_ring_size(worker->num_rings);
     ri_conn_t *conn;
     ucs_status_t status;
     int error;

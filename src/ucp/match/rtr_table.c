@@ -19,17 +19,17 @@ void ri_rtr_table_reset(ri_rtr_table_t *table, uint32_t last_sn)
 int ri_rtr_is_out(const ri_rtr_t *rtr)
 {
     return atomic_load_explicit(&rtr->grant->word, memory_order_relaxed) ==
-           ri_ring_grant_word(rtr->generation, RI_RING_GRANT_OUT);
+           ri_grant_word(rtr->generation, RI_RING_GRANT_OUT);
 }
 
 int ri_rtr_use(const ri_rtr_t *rtr)
 {
-    return ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_USED);
+    return ri_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_USED);
 }
 
 void ri_rtr_end(const ri_rtr_t *rtr, uint32_t state)
 {
-    ri_ring_grant_end(rtr->grant, rtr->generation, state);
+    ri_grant_end(rtr->grant, rtr->generation, state);
 }
 
 int ri_rtr_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state)
@@ -40,7 +40,7 @@ int ri_rtr_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state)
     if ((word != 0) && ((int32_t)(generation - (uint32_t)(word >> 32)) <= 0)) {
         return 0;
     }
-    atomic_store_explicit(&grant->word, ri_ring_grant_word(generation, state),
+    atomic_store_explicit(&grant->word, ri_grant_word(generation, state),
                           memory_order_relaxed);
     return 1;
 }

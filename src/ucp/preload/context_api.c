@@ -97,7 +97,7 @@ static void params_copy(params_copy_t *copy, const ucp_params_t *params)
 {
     uint64_t unknown = params->field_mask & ~(uint64_t)((UCP_PARAM_FIELD_NAME << 1) - 1);
 
-    ri_params_copy(copy->bytes, params, sizeof(*params), unknown);
+    ri_guard_copy_params(copy->bytes, params, sizeof(*params), unknown);
     copy->params.features |= UCP_FEATURE_AM;
 }
 

@@ -43,7 +43,7 @@ static void ep_params_copy(ep_params_copy_t *copy, const ucp_ep_params_t *params
     uint64_t known   = (UCP_EP_PARAM_FIELD_LOCAL_SOCK_ADDR << 1) - 1;
     uint64_t unknown = params->field_mask & ~known;
 
-    ri_params_copy(copy->bytes, params, sizeof(*params), unknown);
+    ri_guard_copy_params(copy->bytes, params, sizeof(*params), unknown);
 }
 
 /* Make an endpoint on a worker of this library. */

@@ -78,8 +78,8 @@ static inline void ri_guard_leave(ri_worker_t *worker)
  * @param size     Of the structure as this library knows it.
  * @param unknown  Bits of its field mask that this library does not know.
  */
-static inline void ri_params_copy(void *dst, const void *src, size_t size,
-                                  uint64_t unknown)
+static inline void ri_guard_copy_params(void *dst, const void *src, size_t size,
+                                        uint64_t unknown)
 {
     memset(dst, 0, size + RI_PARAMS_EXTRA_BYTES);
     memcpy(dst, src, size + __builtin_popcountll(unknown) * sizeof(uint64_t));

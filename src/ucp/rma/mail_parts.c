@@ -68,7 +68,7 @@ static size_t parts_post(ri_reach_t *reach, const ri_mailbox_head_t *head,
                          const uint8_t *data, size_t length, unsigned *withdrawn_p)
 {
     ri_mailbox_head_t part = *head;
-    uint64_t begin         = ri_ticks();
+    uint64_t begin         = ri_clock_ticks();
     size_t done            = 0;
 
     while (done < length) {
@@ -83,7 +83,7 @@ static size_t parts_post(ri_reach_t *reach, const ri_mailbox_head_t *head,
     }
     /* What found free entries for all of it has not waited for the target. */
     if (done > PARTS_ENTRIES) {
-        parts_judge(&reach->quick_puts, done, ri_ticks() - begin);
+        parts_judge(&reach->quick_puts, done, ri_clock_ticks() - begin);
     }
     return done;
 }
@@ -214,7 +214,7 @@ static size_t parts_get(ri_reach_t *reach, const ri_mailbox_head_t *head, uint8_
     parts_get_t get = {.head   = *head,
                        .length = length,
                        .first  = ri_mailbox_next_long(reach->mail.next)};
-    uint64_t begin  = ri_ticks();
+    uint64_t begin  = ri_clock_ticks();
     size_t ready;
 
     reach->mail.next = get.first;
@@ -227,7 +227,7 @@ static size_t parts_get(ri_reach_t *reach, const ri_mailbox_head_t *head, uint8_
         parts_take(reach, &get, ready, result);
     }
     ri_mail_queue_drop(reach, parts_get_number(&get, get.done));
-    parts_judge(&reach->quick_gets, get.done, ri_ticks() - begin);
+    parts_judge(&reach->quick_gets, get.done, ri_clock_ticks() - begin);
     return get.done;
 }
 

@@ -49,7 +49,7 @@ size_t ri_peer_memory_connected(unsigned kind)
 {
     return memory_conn() + ri_heap_block(sizeof(ri_peer_t)) +
            ri_heap_block(sizeof(ri_stream_t)) + MEMORY_TABLES +
-           ((kind == RI_WIRE_PLANE_CMA) ? memory_ring(ri_config_ring_size(0)) : 0);
+           ((kind == RI_WIRE_PLANE_CMA) ? memory_ring(ri_settings_ring_size(0)) : 0);
 }
 
 size_t ri_peer_memory_offers(unsigned kind)

@@ -189,7 +189,7 @@ static void file_write(int complete)
 static void file_plan(double now)
 {
     double elapsed    = now - file.clock.time;
-    uint64_t ticks    = ri_ticks();
+    uint64_t ticks    = ri_clock_ticks();
     double per_second = (ticks - file.clock.ticks) / ri_max(elapsed, 1e-9);
 
     atomic_store_explicit(&file.next_ticks,
@@ -281,7 +281,7 @@ void ri_report_file_tick(ri_worker_t *worker)
     double now;
 
     if (ri_likely((worker->sizes == NULL) ||
-                  (ri_ticks() <
+                  (ri_clock_ticks() <
                    atomic_load_explicit(&file.next_ticks, memory_order_relaxed)))) {
         return;
     }

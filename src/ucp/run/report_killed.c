@@ -112,7 +112,7 @@ void ri_report_killed_start(void (*print)(const ri_report_sum_t *sum))
     }
     killed.print         = print;
     killed.started       = ri_clock_now();
-    killed.started_ticks = ri_ticks();
+    killed.started_ticks = ri_clock_ticks();
     killed.pid           = getpid();
     if (!killed_create_thread()) {
         killed.pid = 0;
@@ -161,7 +161,7 @@ void ri_report_killed_tick(const ri_worker_t *worker)
     if (ri_likely(atomic_load_explicit(&killed.pid, memory_order_relaxed) == 0)) {
         return;
     }
-    now = ri_ticks();
+    now = ri_clock_ticks();
     if (ri_likely(now < atomic_load_explicit(&killed.next_ticks, memory_order_relaxed)) ||
         (killed.pid != getpid())) {
         return;

@@ -17,7 +17,7 @@
 void ri_report_clock_start(ri_report_clock_t *clock)
 {
     clock->time  = ri_clock_now();
-    clock->ticks = ri_ticks();
+    clock->ticks = ri_clock_ticks();
 }
 
 void ri_report_label(ri_report_row_t *row)
@@ -116,7 +116,7 @@ void ri_report_set_values(ri_report_row_t *row, const ri_report_sum_t *sum,
             [RI_CALL_IDLE] = RI_REPORT_IDLE_US};
     double life = ri_clock_now() - clock->time;
     /* over all the time since the start there is nothing to calibrate */
-    double all = ri_ticks() - clock->ticks;
+    double all = ri_clock_ticks() - clock->ticks;
     unsigned i;
 
     memcpy(row->values, sum->values, sizeof(row->values));

@@ -22,7 +22,7 @@ static void progress_sample(ri_worker_t *worker)
     ri_report_sum_t sum     = {};
     const uint64_t *values  = sum.values;
     ri_report_count_t sent  = {0, 0};
-    uint64_t began          = ri_ticks();
+    uint64_t began          = ri_clock_ticks();
     ri_report_count_t count;
     unsigned protocol;
 
@@ -38,7 +38,7 @@ static void progress_sample(ri_worker_t *worker)
         ri_timeline_flush(timeline);
     }
     timeline->due = began + ri_max(PROGRESS_SAMPLE * timeline->shortest,
-                                   PROGRESS_COST * (ri_ticks() - began));
+                                   PROGRESS_COST * (ri_clock_ticks() - began));
 }
 
 void ri_timeline_progress_slow(ri_worker_t *worker, uint64_t start, unsigned count)
@@ -52,7 +52,7 @@ void ri_timeline_progress_slow(ri_worker_t *worker, uint64_t start, unsigned cou
         ri_timeline_application(timeline, start);
     }
     if (count > 0) {
-        timeline->last = ri_ticks();
+        timeline->last = ri_clock_ticks();
         timeline->idle = 0;
     } else {
         timeline->last = start;

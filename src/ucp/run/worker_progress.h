@@ -65,7 +65,7 @@ static inline unsigned ri_worker_progress_stock(ri_worker_t *worker)
     return count + ri_window_net_progress();
 }
 
-/** Calls of progress that come so many ticks after another one (ri_ticks()) are not those of a loop
+/** Calls of progress that come so many ticks after another one (ri_clock_ticks()) are not those of a loop
  * that waits: some 10 us. A variable for tests. */
 extern uint64_t ri_worker_slow_ticks;
 
@@ -79,7 +79,7 @@ static inline int ri_worker_is_in_loop(ri_worker_t *worker)
     if ((worker->stock_skipped % 2) == 0) {
         return 1;
     }
-    now                   = ri_ticks();
+    now                   = ri_clock_ticks();
     gap                   = now - worker->skipped_ticks;
     worker->skipped_ticks = now;
     return gap < ri_worker_slow_ticks;

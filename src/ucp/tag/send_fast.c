@@ -18,7 +18,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* After so many ticks (ri_ticks()) without a longer message, some 5 to 20 us, the receiver has
+/* After so many ticks (ri_clock_ticks()) without a longer message, some 5 to 20 us, the receiver has
  * taken all, and waits for the next one. */
 #define SEND_ROW_TICKS 20000
 
@@ -213,7 +213,7 @@ ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t c
                                    size_t length, uint64_t tag,
                                    const ucp_request_param_t *param)
 {
-    uint64_t now = ri_ticks();
+    uint64_t now = ri_clock_ticks();
     int64_t idle = now - conn->tx_ticks;
     uint32_t pos = conn->ring->pos;
 

@@ -54,7 +54,7 @@ typedef struct ri_wire_worker {
 #define RI_WIRE_RANK_MAX (UINT16_MAX - 1)
 
 /** @return What stands in an address for @a rank in a job; a negative rank is not known. */
-static inline uint16_t ri_wire_rank(long rank)
+static inline uint16_t ri_wire_address_rank(long rank)
 {
     return ((rank >= 0) && (rank <= RI_WIRE_RANK_MAX)) ? rank + 1 : 0;
 }

@@ -109,7 +109,7 @@ ucs_status_t ri_wire_parse(const void *header, size_t header_length, const void 
         return UCS_ERR_INVALID_PARAM;
     }
 
-    row = ri_wire_row(at[0] & ~RI_WIRE_FLAG_HELLO);
+    row = ri_wire_type_row(at[0] & ~RI_WIRE_FLAG_HELLO);
     if ((row == NULL) || !(row->routes & RI_WIRE_BY_AM)) {
         return UCS_ERR_INVALID_PARAM;
     }

@@ -276,7 +276,7 @@ const ri_wire_row_t ri_wire_rows[RI_WIRE_TYPE_LAST] = {
 const char *ri_wire_type_text(unsigned type, char text[RI_WIRE_TYPE_TEXT_MAX])
 {
     const ri_wire_row_t *row = (type <= UINT8_MAX) ?
-                                       ri_wire_row(type & ~RI_WIRE_FLAG_HELLO) :
+                                       ri_wire_type_row(type & ~RI_WIRE_FLAG_HELLO) :
                                        NULL;
 
     if (row != NULL) {

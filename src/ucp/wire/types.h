@@ -57,7 +57,7 @@ typedef struct ri_wire_field {
 struct ri_wire_msg;
 
 /* What is known of a type. */
-typedef struct ri_wire_row {
+typedef struct ri_wire_type_row {
     const char *name; /* as in protocol.md; NULL: there is no such type */
     uint8_t to;       /* ri_wire_to_t */
     uint8_t routes;   /* RI_WIRE_BY_* */
@@ -84,7 +84,7 @@ extern const ri_wire_row_t ri_wire_rows[RI_WIRE_TYPE_LAST];
 
 /** @return The row of a type, or NULL if there is no such type. @a type: the byte without its flag,
  * as it came. */
-static inline const ri_wire_row_t *ri_wire_row(uint8_t type)
+static inline const ri_wire_row_t *ri_wire_type_row(uint8_t type)
 {
     const ri_wire_row_t *row = &ri_wire_rows[(type < RI_WIRE_TYPE_LAST) ? type : 0];
 
@@ -107,7 +107,7 @@ static inline int ri_wire_type_in_sequence(uint8_t type)
 
 /** @return Whether there is such a type, and it may travel by @a route, one of RI_WIRE_BY_*. @a
  * type: the byte without its flag, as it came. */
-static inline int ri_wire_may_go(uint8_t type, unsigned route)
+static inline int ri_wire_type_may_go(uint8_t type, unsigned route)
 {
     return (type < RI_WIRE_TYPE_LAST) && ((ri_wire_rows[type].routes & route) != 0);
 }

@@ -19,9 +19,9 @@ static void distance_note(ri_distance_t *distance, uint64_t ticks)
 
 uint32_t ri_distance_timed_read(ri_distance_t *distance, const _Atomic(uint32_t) *word)
 {
-    uint64_t begin = ri_ticks_in_order();
+    uint64_t begin = ri_clock_ticks_in_order();
     uint32_t value = atomic_load_explicit(word, memory_order_acquire);
-    uint64_t end   = ri_ticks_in_order();
+    uint64_t end   = ri_clock_ticks_in_order();
 
     /* Else the line may have been in this core's cache */
     if (value != distance->word) {

@@ -24,18 +24,18 @@
 /*
  * States of a grant (ri_ring_grant_t.word), who changes them, and by which function:
  *
- *   FREE    -> OUT                receiver: offers; ri_ring_grant_offer()
- *   OUT     -> FREE               receiver: withdraws it; ri_ring_grant_change()
- *   OUT     -> USED               sender: writes it alone; ri_ring_grant_change()
- *   OUT     -> SHARING            sender: makes a slot ready, within a call; ri_ring_grant_change()
- *   USED    -> WRITTEN | FAILED   sender; ri_ring_grant_end()
- *   SHARING -> SLOT | FAILED      sender; ri_ring_grant_end()
+ *   FREE    -> OUT                receiver: offers; ri_grant_offer()
+ *   OUT     -> FREE               receiver: withdraws it; ri_grant_change()
+ *   OUT     -> USED               sender: writes it alone; ri_grant_change()
+ *   OUT     -> SHARING            sender: makes a slot ready, within a call; ri_grant_change()
+ *   USED    -> WRITTEN | FAILED   sender; ri_grant_end()
+ *   SHARING -> SLOT | FAILED      sender; ri_grant_end()
  *   WRITTEN -> FREE               receiver: the message has come that tells as much, so it stores
- *                                 without a look; ri_ring_grant_free()
+ *                                 without a look; ri_grant_free()
  *   WRITTEN, FAILED, SLOT -> OUT  receiver: offers another receive, with a new generation;
- *                                 ri_ring_grant_offer()
+ *                                 ri_grant_offer()
  *   USED, SHARING -> OUT          receiver: offers another receive, as the sender of the earlier
- *                                 one is gone, or was given up; ri_ring_grant_offer()
+ *                                 one is gone, or was given up; ri_grant_offer()
  *
  * What is found in the word is wire input to either side, and so nothing that could be asserted:
  * the functions assert what their own side changes it to.
@@ -59,15 +59,14 @@ typedef struct ri_ring_grant {
 static_assert(sizeof(ri_ring_grant_t) == RI_CACHE_LINE, "no false sharing");
 
 /** @return The word of a grant of that generation and state (RI_RING_GRANT_*). */
-static inline uint64_t ri_ring_grant_word(uint32_t generation, uint32_t state)
+static inline uint64_t ri_grant_word(uint32_t generation, uint32_t state)
 {
     return ((uint64_t)generation << 32) | state;
 }
 
 /** @return The state of a grant, or FREE if it is of another generation. It may be any number, as
  * the other side writes it. What the other side had written before is seen afterwards. */
-static inline uint32_t ri_ring_grant_state(const ri_ring_grant_t *grant,
-                                           uint32_t generation)
+static inline uint32_t ri_grant_state(const ri_ring_grant_t *grant, uint32_t generation)
 {
     uint64_t word = atomic_load_explicit(&grant->word, memory_order_acquire);
 
@@ -76,42 +75,41 @@ static inline uint32_t ri_ring_grant_state(const ri_ring_grant_t *grant,
 
 /** Receiver: offer a receive by a grant that no other one has. All that was written before is seen
  * by a sender that finds it OUT. */
-static inline void ri_ring_grant_offer(ri_ring_grant_t *grant, uint32_t generation)
+static inline void ri_grant_offer(ri_ring_grant_t *grant, uint32_t generation)
 {
-    atomic_store_explicit(&grant->word, ri_ring_grant_word(generation, RI_RING_GRANT_OUT),
+    atomic_store_explicit(&grant->word, ri_grant_word(generation, RI_RING_GRANT_OUT),
                           memory_order_release);
 }
 
 /** Receiver: free a grant of which the sender has told by a message that it is WRITTEN. */
-static inline void ri_ring_grant_free(ri_ring_grant_t *grant, uint32_t generation)
+static inline void ri_grant_free(ri_ring_grant_t *grant, uint32_t generation)
 {
-    atomic_store_explicit(&grant->word,
-                          ri_ring_grant_word(generation, RI_RING_GRANT_FREE),
+    atomic_store_explicit(&grant->word, ri_grant_word(generation, RI_RING_GRANT_FREE),
                           memory_order_relaxed);
 }
 
 /** Sender: end a grant that it has made USED, as WRITTEN or FAILED, or SHARING, as SLOT or FAILED.
  * All that was written before is seen by a receiver that reads this. */
-static inline void ri_ring_grant_end(ri_ring_grant_t *grant, uint32_t generation,
-                                     uint32_t state)
+static inline void ri_grant_end(ri_ring_grant_t *grant, uint32_t generation,
+                                uint32_t state)
 {
     assert((state == RI_RING_GRANT_WRITTEN) || (state == RI_RING_GRANT_FAILED) ||
            (state == RI_RING_GRANT_SLOT));
-    atomic_store_explicit(&grant->word, ri_ring_grant_word(generation, state),
+    atomic_store_explicit(&grant->word, ri_grant_word(generation, state),
                           memory_order_release);
 }
 
 /** Change a grant that is OUT to FREE (receiver), USED or SHARING (sender). @return 0 if it is
  * not OUT, because the other side was first, or of another generation. */
-static inline int ri_ring_grant_change(ri_ring_grant_t *grant, uint32_t generation,
-                                       uint32_t state)
+static inline int ri_grant_change(ri_ring_grant_t *grant, uint32_t generation,
+                                  uint32_t state)
 {
-    uint64_t expected = ri_ring_grant_word(generation, RI_RING_GRANT_OUT);
+    uint64_t expected = ri_grant_word(generation, RI_RING_GRANT_OUT);
 
     assert((state == RI_RING_GRANT_FREE) || (state == RI_RING_GRANT_USED) ||
            (state == RI_RING_GRANT_SHARING));
     return atomic_compare_exchange_strong_explicit(
-            &grant->word, &expected, ri_ring_grant_word(generation, state),
+            &grant->word, &expected, ri_grant_word(generation, state),
             memory_order_acq_rel, memory_order_acquire);
 }
 

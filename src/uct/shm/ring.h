@@ -375,7 +375,7 @@ static inline void ri_ring_tx_prefetch_lines(ri_ring_tx_t *tx, uint32_t first,
 
     end = ri_min(end, tx->limit - tx->pos);
     for (i = first; i < end; ++i) {
-        ri_prefetch_write(&tx->lines[(tx->pos + i) & tx->mask]);
+        ri_copy_prefetch(&tx->lines[(tx->pos + i) & tx->mask]);
     }
 }
 
@@ -428,7 +428,7 @@ static inline void ri_ring_tx_write(ri_ring_tx_t *tx, ri_ring_record_t *record,
 {
     if (ri_unlikely(streams)) {
         /* may have to be cleared by ri_ring_tx_publish() */
-        ri_prefetch_write(&tx->lines[(tx->pos + ri_ring_lines(length)) & tx->mask]);
+        ri_copy_prefetch(&tx->lines[(tx->pos + ri_ring_lines(length)) & tx->mask]);
         ri_copy_past_caches(record + 1, data, length);
         ri_copy_fence();
     } else {

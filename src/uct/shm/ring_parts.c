@@ -24,7 +24,7 @@ void ri_ring_parts_fill_one(ri_ring_tx_t *tx, ri_ring_record_t *record,
         fill(arg, offset, dest, length);
         return;
     }
-    ri_prefetch_write(&tx->lines[(tx->pos + ri_ring_lines(length)) & tx->mask]);
+    ri_copy_prefetch(&tx->lines[(tx->pos + ri_ring_lines(length)) & tx->mask]);
     for (done = 0; done < length; done += now) {
         now = ri_min(length - done, (uint32_t)sizeof(near));
         fill(arg, offset + done, near, now);
@@ -80,7 +80,7 @@ static ri_inline int parts_put(ri_ring_tx_t *tx, const parts_message_t *parts)
         return 0;
     }
     if ((length >= RI_QUICK_LENGTH) && (parts->fill == NULL)) {
-        begin = ri_ticks();
+        begin = ri_clock_ticks();
     }
 
     for (done = 0; done < length; done += now) {
@@ -100,7 +100,7 @@ static ri_inline int parts_put(ri_ring_tx_t *tx, const parts_message_t *parts)
     }
     /* How long it takes to pack tells nothing of the ring */
     if ((length >= RI_QUICK_LENGTH) && (parts->fill == NULL)) {
-        ri_quick_judge(&tx->quick, length, ri_ticks() - begin);
+        ri_quick_judge(&tx->quick, length, ri_clock_ticks() - begin);
     }
     ri_ring_tx_prefetch(tx, ri_ring_lines(part));
     return 1;

@@ -23,8 +23,8 @@ typedef enum ri_call {
  * makes belong to the call that it runs in. */
 typedef struct ri_calls {
     int depth;                     /* number of calls that have not returned */
-    uint64_t start;                /* ri_ticks() when the outermost call began */
-    uint64_t ticks[RI_CALL_COUNT]; /* ri_ticks() spent so far, by kind of call */
+    uint64_t start;                /* ri_clock_ticks() when the outermost call began */
+    uint64_t ticks[RI_CALL_COUNT]; /* ri_clock_ticks() spent so far, by kind of call */
 } ri_calls_t;
 
 #endif

@@ -135,9 +135,9 @@ void ri_timeline_start(ri_timeline_t *timeline, uint64_t uid)
         return;
     }
     start = ri_clock_now();
-    ticks = ri_ticks();
+    ticks = ri_clock_ticks();
     nanosleep(&pause, NULL); /* how many ticks has a second? */
-    timeline->shortest = (ri_ticks() - ticks) / (ri_clock_now() - start) *
+    timeline->shortest = (ri_clock_ticks() - ticks) / (ri_clock_now() - start) *
                          TIMELINE_SHORTEST;
 
     pthread_mutex_lock(&file.lock);
@@ -149,7 +149,7 @@ void ri_timeline_start(ri_timeline_t *timeline, uint64_t uid)
     }
     pthread_mutex_unlock(&file.lock);
     timeline->uid  = uid;
-    timeline->last = ri_ticks();
+    timeline->last = ri_clock_ticks();
     if (timeline->entries != NULL) {
         ri_timeline_flush(timeline); /* the time of the start */
     }
@@ -176,11 +176,11 @@ static void timeline_read_clocks(ri_timeline_block_t *block)
     int i;
 
     for (i = 0; i < TIMELINE_ATTEMPTS; ++i) {
-        before = ri_ticks();
+        before = ri_clock_ticks();
         mono   = timeline_clock(CLOCK_MONOTONIC);
-        after  = ri_ticks();
+        after  = ri_clock_ticks();
         real   = timeline_clock(CLOCK_REALTIME);
-        end    = ri_ticks();
+        end    = ri_clock_ticks();
         if (end - before < least) {
             least        = end - before;
             block->ticks = before + (after - before) / 2;
@@ -268,7 +268,7 @@ void ri_timeline_note_slow(ri_timeline_t *timeline, ri_timeline_event_t event,
 {
     ri_timeline_entry_t *entry = &timeline->entries[timeline->count++];
 
-    entry->ticks = ri_ticks();
+    entry->ticks = ri_clock_ticks();
     entry->key   = ((uint64_t)(uintptr_t)key << 16) | event;
     memcpy(entry->arg, arg, sizeof(entry->arg));
     if (timeline->count == RI_TIMELINE_ENTRIES) {

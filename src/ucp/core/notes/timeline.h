@@ -24,9 +24,10 @@ typedef struct ri_timeline {
     ri_timeline_entry_t *entries; /* NULL: there is none (any more) */
     uint64_t uid;                 /* of the worker */
     unsigned count;               /* number of entries that are not written yet */
-    uint64_t last; /* ri_ticks() up to which it is known what the application did */
-    uint64_t idle; /* ri_ticks() since which progress does nothing; 0: it did something */
-    uint64_t due;  /* ri_ticks() when counters are to be noted next */
+    uint64_t last; /* ri_clock_ticks() up to which it is known what the application did */
+    uint64_t
+            idle; /* ri_clock_ticks() since which progress does nothing; 0: it did something */
+    uint64_t due;      /* ri_clock_ticks() when counters are to be noted next */
     uint64_t shortest; /* spans of the application of fewer ticks are not noted */
 } ri_timeline_t;
 
@@ -42,7 +43,7 @@ void ri_timeline_stop(ri_timeline_t *timeline);
  * file is full. */
 void ri_timeline_flush(ri_timeline_t *timeline);
 
-/** Note what the application has done since timeline->last up to @a now (ri_ticks()): it has waited
+/** Note what the application has done since timeline->last up to @a now (ri_clock_ticks()): it has waited
  * in calls that found nothing, and computed in between. There must be a timeline; afterwards there
  * may be none, as the file is full. */
 void ri_timeline_application(ri_timeline_t *timeline, uint64_t now);
@@ -78,7 +79,7 @@ static inline void ri_timeline_note(ri_timeline_t *timeline, ri_timeline_event_t
 /** @return The start of a copy, for @ref ri_timeline_copied; 0 if there is no timeline. */
 static inline uint64_t ri_timeline_now(const ri_timeline_t *timeline)
 {
-    return ri_unlikely(timeline->entries != NULL) ? ri_ticks() : 0;
+    return ri_unlikely(timeline->entries != NULL) ? ri_clock_ticks() : 0;
 }
 
 /** Note a copy of @a length bytes that began at @a start, which @ref ri_timeline_now has returned,

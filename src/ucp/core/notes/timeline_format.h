@@ -38,7 +38,7 @@ typedef struct ri_timeline_block {
     uint32_t mark;  /* RI_TIMELINE_MARK */
     uint32_t count; /* of entries that follow */
     uint64_t uid;   /* of the worker */
-    uint64_t ticks; /* ri_ticks() */
+    uint64_t ticks; /* ri_clock_ticks() */
     uint64_t mono;  /* CLOCK_MONOTONIC, nanoseconds */
     uint64_t real;  /* CLOCK_REALTIME, nanoseconds */
     uint64_t ended; /* the file is as long as it may be: nothing follows of this worker */
@@ -96,7 +96,7 @@ typedef enum ri_timeline_copy {
 
 /* One event. */
 typedef struct ri_timeline_entry {
-    uint64_t ticks;  /* ri_ticks() */
+    uint64_t ticks;  /* ri_clock_ticks() */
     uint64_t key;    /* the key << 16 | ri_timeline_event_t */
     uint64_t arg[4]; /* see ri_timeline_event_t */
 } ri_timeline_entry_t;

@@ -86,8 +86,8 @@ static double costs_measure_clock(void)
     int i;
 
     for (i = 0; i < COSTS_TRIES; ++i) {
-        begin = ri_ticks_in_order();
-        ticks = ri_ticks_in_order() - begin;
+        begin = ri_clock_ticks_in_order();
+        ticks = ri_clock_ticks_in_order() - begin;
         best  = ri_min(best, ticks);
     }
     return best;
@@ -113,11 +113,11 @@ static double costs_measure_line(char *block, ri_costs_t *costs)
         __asm__ volatile("mfence" : : : "memory");
 
         start = ri_clock_now();
-        begin = ri_ticks_in_order();
+        begin = ri_clock_ticks_in_order();
         for (i = 0, at = block; i < COSTS_CHAIN; ++i) {
             at = *(char *volatile *)at;
         }
-        best_ticks = ri_min(best_ticks, (double)(ri_ticks_in_order() - begin));
+        best_ticks = ri_min(best_ticks, (double)(ri_clock_ticks_in_order() - begin));
         best       = ri_min(best, ri_clock_now() - start);
     }
     costs->clock_ticks = costs_measure_clock();

@@ -130,7 +130,7 @@ struct ri_conn {
     /* worker->rings.clock when the fast path last sent by the ring, so that rows of messages are
      * seen (tag/send_fast.c) */
     uint64_t tx_clock;
-    /* ri_ticks() when the fast path last sent a message that may go in parts */
+    /* ri_clock_ticks() when the fast path last sent a message that may go in parts */
     uint64_t tx_ticks;
 
     /* A buffer of the peer's pool that the next message in the ring releases. */

@@ -162,7 +162,7 @@ struct ri_worker {
     uint8_t multi;
 
     uint64_t
-            skipped_ticks; /* ri_ticks() when a call that would skip stock's was last timed */
+            skipped_ticks; /* ri_clock_ticks() when a call that would skip stock's was last timed */
 
     ri_context_t *context; /* it is in context->workers */
     int timed;             /* time in calls is measured */

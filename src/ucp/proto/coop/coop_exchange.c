@@ -41,7 +41,7 @@ int ri_coop_exchange_use(ri_coop_t *coop)
     coop->by_writer = (stream->coop.exchange != NULL) &&
                       (ri_coop_methods_of(stream->coop.exchange, coop->memory.length) ==
                        EXCHANGE_WRITE);
-    coop->matched_at = ri_ticks();
+    coop->matched_at = ri_clock_ticks();
     atomic_store_explicit(&coop->slot->method,
                           coop->by_writer ? RI_RING_SLOT_METHOD_WRITE :
                                             RI_RING_SLOT_METHOD_READ,

@@ -128,7 +128,7 @@ void ri_coop_methods_note(ri_coop_methods_t *methods, size_t length, unsigned me
                           uint64_t matched_at)
 {
     ri_coop_lane_t *lane = &methods->lanes[methods_number(length)];
-    uint64_t now         = ri_ticks();
+    uint64_t now         = ri_clock_ticks();
 
     if (methods->disturbed ||
         (method != lane->method)) { /* the latter was matched in another lap */

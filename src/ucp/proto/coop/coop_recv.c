@@ -93,7 +93,8 @@ static ucs_status_t coop_finish_recv(ri_coop_t *coop, ri_coop_state_t state)
     ucs_status_t outcome = coop_outcome(coop, state);
 
     if ((outcome == UCS_OK) && !coop->exchanged && ri_dt_is_contig(&recv->data)) {
-        ri_peer_note_read(stream->peer, recv->info.length, ri_ticks() - coop->matched_at);
+        ri_peer_note_read(stream->peer, recv->info.length,
+                          ri_clock_ticks() - coop->matched_at);
     }
     coop_free_recv(coop, outcome == UCS_OK);
     return coop_conclude(recv, stream, req_id, state, outcome);
@@ -137,7 +138,7 @@ static ri_coop_t *coop_new_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32
 
     if (coop != NULL) {
         coop->known          = 1;
-        coop->matched_at     = ri_ticks();
+        coop->matched_at     = ri_clock_ticks();
         coop->recv           = recv;
         coop->stream         = stream;
         coop->req_id         = req_id;

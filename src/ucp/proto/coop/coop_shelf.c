@@ -133,7 +133,7 @@ void ri_coop_shelf_use(ri_coop_t *coop)
     stream->coop.shelf->methods.disturbed |= !has_choice;
     coop->shelf = stream->coop.shelf;
     ++coop->shelf->users;
-    coop->matched_at = ri_ticks();
+    coop->matched_at = ri_clock_ticks();
     if (has_choice) {
         method = (ri_coop_methods_of(&coop->shelf->methods, coop->memory.length) ==
                   SHELF_METHOD_SHELF) ?

@@ -132,12 +132,12 @@ static ucs_status_t get_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
         ((how != GET_NOT) || (ri_way_of(stream->peer) == NULL))) {
         return ri_net_read_recv(recv, stream, arrival, how == GET_DIRECT);
     }
-    begin  = ri_ticks();
+    begin  = ri_clock_ticks();
     status = get_read(recv, stream->peer, how, &transfer, &place_status);
     /* Memory of a pool was just written in any case, and to unpack data takes time of its own. */
     if ((status == UCS_OK) && !is_pool && (how == GET_DIRECT) &&
         ri_dt_is_contig(&recv->data)) {
-        ri_peer_note_read(stream->peer, length, ri_ticks() - begin);
+        ri_peer_note_read(stream->peer, length, ri_clock_ticks() - begin);
     }
     if ((status == UCS_OK) && !is_pool && has_ring && get_is_withdrawn(stream)) {
         status = UCS_ERR_UNREACHABLE;

@@ -49,7 +49,7 @@ int ri_rtr_known_is_expected(ri_conn_t *conn, int is_there)
 
 int ri_rtr_known_is_used(const ri_rtr_t *rtr)
 {
-    uint32_t state = (rtr != NULL) ? ri_ring_grant_state(rtr->grant, rtr->generation) :
+    uint32_t state = (rtr != NULL) ? ri_grant_state(rtr->grant, rtr->generation) :
                                      (uint32_t)RI_RING_GRANT_FREE;
 
     return (state != RI_RING_GRANT_FREE) && (state != RI_RING_GRANT_OUT);

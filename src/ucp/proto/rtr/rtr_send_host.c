@@ -107,7 +107,7 @@ static ucs_status_t rtr_send_host_start(ri_send_req_t *req, const ri_send_terms_
 static int rtr_send_host_share(const ri_rtr_t *rtr)
 {
     return (rtr->kind == RI_RTR_GRANT) && !ri_rtr_is_in_runs(rtr) &&
-           ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
+           ri_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
 }
 
 /* A copy by both sides, into the memory that an RTR offers if that can still be had. */
@@ -276,7 +276,7 @@ int ri_rtr_send_host_receive(ri_stream_t *stream, const ri_ring_record_t *record
     if (!rtr_send_host_keep_runs(stream, &wire, length, layout, &rtr)) {
         return 1; /* it is as good as lost */
     }
-    ri_prefetch_write(rtr.grant); /* it is to be changed first of all */
+    ri_copy_prefetch(rtr.grant); /* it is to be changed first of all */
     fate = ri_rtr_table_add(conn->rtr.table, &rtr, wire.rtr.seen, &sn, &req_id);
     ri_trace(&worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
     if (fate == RI_RTR_FOR_RTS) {

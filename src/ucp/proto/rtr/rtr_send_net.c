@@ -390,8 +390,8 @@ void ri_rtr_send_net_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg)
 static int rtr_send_net_withdraw(ri_ring_grant_t *grant, uint32_t generation)
 {
     return ri_rtr_note(grant, generation, RI_RING_GRANT_FREE) ||
-           ri_ring_grant_change(grant, generation, RI_RING_GRANT_FREE) ||
-           (ri_ring_grant_state(grant, generation) == RI_RING_GRANT_FREE);
+           ri_grant_change(grant, generation, RI_RING_GRANT_FREE) ||
+           (ri_grant_state(grant, generation) == RI_RING_GRANT_FREE);
 }
 
 /* What the conn that a REVOKE is addressed to knows of RTRs, or has known. @return NULL: it has

@@ -31,7 +31,7 @@ static inline uint32_t ri_rtr_state_of_grant(const ri_recv_req_t *recv)
 {
     return (recv->rtr.state == RI_RTR_KEPT) ?
                    recv->rtr.kept :
-                   ri_ring_grant_state(ri_rtr_state_grant(recv), recv->rtr.generation);
+                   ri_grant_state(ri_rtr_state_grant(recv), recv->rtr.generation);
 }
 
 /** @return Whether the sender may use the RTR of a receive, or has. */

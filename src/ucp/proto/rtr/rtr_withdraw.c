@@ -75,8 +75,8 @@ int ri_rtr_withdraw_take(ri_recv_req_t *recv)
         return withdraw_take_ud(recv);
     }
     if ((recv->rtr.state == RI_RTR_KEPT) ||
-        (!ri_ring_grant_change(ri_rtr_state_grant(recv), recv->rtr.generation,
-                               RI_RING_GRANT_FREE) &&
+        (!ri_grant_change(ri_rtr_state_grant(recv), recv->rtr.generation,
+                          RI_RING_GRANT_FREE) &&
          (ri_rtr_state_of_grant(recv) != RI_RING_GRANT_FREE))) {
         return 0;
     }

@@ -132,7 +132,7 @@ void ri_ud_place_move(ri_ud_rx_t *rx, uint32_t from, uint32_t to, uint32_t piece
 {
     ri_ud_recv_t *recv   = place_recv(rx);
     ri_ud_plane_t *plane = place_plane(recv);
-    uint32_t length      = ri_ud_piece_length(rx->length, rx->piece_size, piece);
+    uint32_t length      = ri_ud_transfer_piece_length(rx->length, rx->piece_size, piece);
     uint8_t between[4096], *data = between;
     struct ibv_sge sges[RI_UD_SGE_MAX];
     int is_direct = (from != RI_UD_NONE) && (place_describe(recv, from, sges) > 0);

@@ -165,7 +165,7 @@ ucs_status_t ri_ud_queue_recv(ri_plane_ep_t *super, const ri_ud_list_t *list,
     if ((ep->state != RI_UD_EP_CONNECTED) || plane->ib.is_broken) {
         return UCS_ERR_UNREACHABLE;
     }
-    if (ri_ud_count_pieces(list->length, ep->mtu) == 0) {
+    if (ri_ud_transfer_count_pieces(list->length, ep->mtu) == 0) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (is_offer && (ep->num_cancelled >= RI_UD_CANCELLED_MAX)) {

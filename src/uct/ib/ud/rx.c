@@ -177,7 +177,7 @@ static void rx_advance(ri_ud_rx_t *rx)
 void ri_ud_rx_init(ri_ud_rx_t *rx)
 {
     rx->state       = RI_UD_RX_ACTIVE;
-    rx->count       = ri_ud_count_pieces(rx->length, rx->piece_size);
+    rx->count       = ri_ud_transfer_count_pieces(rx->length, rx->piece_size);
     rx->base        = 0;
     rx->granted     = ri_min(rx->count, rx->depth);
     rx->scan        = 0;
@@ -214,7 +214,8 @@ void ri_ud_rx_arrive(ri_ud_rx_t *rx, uint32_t landing, int is_valid, uint32_t se
     assert((landing - rx->base < rx->granted - rx->base) &&
            (*rx_held(rx, landing) == RI_UD_NONE));
     if (ri_unlikely(!is_valid || (piece >= rx->granted) ||
-                    (length != ri_ud_piece_length(rx->length, rx->piece_size, piece)))) {
+                    (length !=
+                     ri_ud_transfer_piece_length(rx->length, rx->piece_size, piece)))) {
         rx->is_dirty = 1;
         ++rx->counters->ud_stale;
         rx->ops->post(rx, landing);

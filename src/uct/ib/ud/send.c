@@ -102,7 +102,7 @@ static void send_build(ri_ud_plane_t *plane, ri_ud_send_t *send, uint32_t piece,
     ri_ud_data_t *data = &plane->data;
     uint32_t size      = send->super.ep->mtu;
     uint64_t length    = send->super.memory.segments[send->super.memory.count - 1].end;
-    uint32_t part      = ri_ud_piece_length(length, size, piece);
+    uint32_t part      = ri_ud_transfer_piece_length(length, size, piece);
     uint32_t place     = (number - 1) & (data->depth - 1);
     uint8_t *bounce;
 
@@ -307,7 +307,7 @@ ucs_status_t ri_ud_send(ri_plane_ep_t *super, const ri_ud_list_t *list,
     send->last          = data->ended;
     send->tx.times      = &plane->times;
     send->tx.counters   = &plane->counters;
-    send->tx.count      = ri_ud_count_pieces(target->length, target->piece_size);
+    send->tx.count      = ri_ud_transfer_count_pieces(target->length, target->piece_size);
     send->tx.granted    = target->granted;
     send->tx.sequence   = target->sequence;
     send->tx.qkey       = target->qkey;

@@ -110,8 +110,8 @@ typedef struct ri_ud_times {
 } ri_ud_times_t;
 
 /** @return Bytes of a piece. */
-static inline uint32_t ri_ud_piece_length(uint64_t length, uint32_t piece_size,
-                                          uint32_t piece)
+static inline uint32_t ri_ud_transfer_piece_length(uint64_t length, uint32_t piece_size,
+                                                   uint32_t piece)
 {
     uint64_t left = length - (uint64_t)piece * piece_size;
 
@@ -119,7 +119,7 @@ static inline uint32_t ri_ud_piece_length(uint64_t length, uint32_t piece_size,
 }
 
 /** @return The number of pieces; 0: there would be too many, or none. */
-static inline uint32_t ri_ud_count_pieces(uint64_t length, uint32_t piece_size)
+static inline uint32_t ri_ud_transfer_count_pieces(uint64_t length, uint32_t piece_size)
 {
     uint64_t count = length / piece_size + ((length % piece_size) != 0);
 

@@ -79,7 +79,7 @@ const char *ri_ud_wire_check_target(const ri_ud_target_t *target)
         ((target->piece_size & (target->piece_size - 1)) != 0)) {
         return "its pieces have a length that is no MTU";
     }
-    count = ri_ud_count_pieces(target->length, target->piece_size);
+    count = ri_ud_transfer_count_pieces(target->length, target->piece_size);
     if ((count == 0) || (target->granted == 0) || (target->granted > count) ||
         (target->reserved != 0)) {
         return "its length, its grant or a reserved field has a value that cannot be";

@@ -115,8 +115,8 @@ TEST_F(test_illegal_states, grant)
 {
     ri_ring_grant_t grant = {};
 
-    EXPECT_DEATH(ri_ring_grant_change(&grant, 0, RI_RING_GRANT_WRITTEN), "SHARING");
-    EXPECT_DEATH(ri_ring_grant_end(&grant, 0, RI_RING_GRANT_OUT), "WRITTEN");
+    EXPECT_DEATH(ri_grant_change(&grant, 0, RI_RING_GRANT_WRITTEN), "SHARING");
+    EXPECT_DEATH(ri_grant_end(&grant, 0, RI_RING_GRANT_OUT), "WRITTEN");
 }
 
 TEST_F(test_illegal_states, offered)

@@ -36,9 +36,9 @@ TEST_F(test_peer_name, all_forms)
 
     EXPECT_EQ("a peer that is not known yet", name(n, nullptr));
     EXPECT_EQ("worker 0xfedcba9876543210", name(n, conn->peer));
-    conn->peer->rank = ri_wire_rank(0);
+    conn->peer->rank = ri_wire_address_rank(0);
     EXPECT_EQ("rank 0", name(n, conn->peer));
-    conn->peer->rank = ri_wire_rank(RI_WIRE_RANK_MAX);
+    conn->peer->rank = ri_wire_address_rank(RI_WIRE_RANK_MAX);
     EXPECT_EQ("rank 65534", name(n, conn->peer));
 
     /* Of this host: the process is known */

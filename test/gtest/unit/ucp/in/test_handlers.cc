@@ -34,7 +34,7 @@ TEST(test_handlers, each_way_has_one)
 {
     for (unsigned type = 0; type < RI_WIRE_TYPE_LAST; ++type) {
         const ri_handler_t &handler = ri_handlers[type];
-        const ri_wire_row_t *row    = ri_wire_row(type);
+        const ri_wire_row_t *row    = ri_wire_type_row(type);
 
         if (row == nullptr) {
             EXPECT_EQ(nullptr, handler.from_am);

@@ -43,7 +43,7 @@ protected:
         rtr.generation  = ++m_generation;
         rtr.index       = index;
         rtr.grant       = &m_rings[ring].grants[index];
-        rtr.grant->word = ri_ring_grant_word(rtr.generation, RI_RING_GRANT_OUT);
+        rtr.grant->word = ri_grant_word(rtr.generation, RI_RING_GRANT_OUT);
         return rtr;
     }
 
@@ -54,12 +54,12 @@ protected:
 
     static bool withdraw(const ri_rtr_t &rtr)
     {
-        return ri_ring_grant_change(rtr.grant, rtr.generation, RI_RING_GRANT_FREE);
+        return ri_grant_change(rtr.grant, rtr.generation, RI_RING_GRANT_FREE);
     }
 
     static uint32_t state(const ri_rtr_t &rtr)
     {
-        return ri_ring_grant_state(rtr.grant, rtr.generation);
+        return ri_grant_state(rtr.grant, rtr.generation);
     }
 
     ri_rtr_fate_t add(const ri_rtr_t &rtr, uint32_t seen)

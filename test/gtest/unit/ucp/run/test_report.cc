@@ -330,7 +330,7 @@ TEST_F(test_report, calls)
     ri_worker_leave(worker, RI_CALL_SEND);
     EXPECT_EQ(0u, ticks[RI_CALL_SEND]);
     EXPECT_EQ(1, worker->calls.depth);
-    while (ri_ticks() == worker->calls.start) {}
+    while (ri_clock_ticks() == worker->calls.start) {}
     ri_worker_leave(worker, RI_CALL_WORK);
     EXPECT_EQ(0, worker->calls.depth);
     EXPECT_EQ(0u, ticks[RI_CALL_SEND]);
@@ -338,7 +338,7 @@ TEST_F(test_report, calls)
     uint64_t work = ticks[RI_CALL_WORK];
 
     ri_worker_enter(worker);
-    while (ri_ticks() == worker->calls.start) {}
+    while (ri_clock_ticks() == worker->calls.start) {}
     ri_worker_leave(worker, RI_CALL_IDLE);
     EXPECT_GT(ticks[RI_CALL_IDLE], 0u);
     EXPECT_EQ(work, ticks[RI_CALL_WORK]);

@@ -29,7 +29,7 @@ protected:
     /* How many lines of the ring a message takes that is sent now, not counting what fills a lap. */
     uint32_t lines_of(size_t length, bool soon = true)
     {
-        conn(m_a, m_b)->tx_ticks = soon ? ri_ticks() + (1u << 30) : 0;
+        conn(m_a, m_b)->tx_ticks = soon ? ri_clock_ticks() + (1u << 30) : 0;
         ri_ring_tx_t *tx         = conn(m_a, m_b)->ring;
         uint32_t pos             = tx->pos;
         uint32_t in_lap;

@@ -38,7 +38,7 @@ TEST_F(test_send_tell, once_for_each_conn_and_protocol)
     size_t lengthy   = 1 << 20;
     std::string log;
 
-    conn->peer->rank = ri_wire_rank(12);
+    conn->peer->rank = ri_wire_address_rank(12);
     ri_log_level     = RI_LOG_LEVEL_INFO;
     log              = log_of(n, conn, {lengthy, lengthy, lengthy + 1});
     EXPECT_NE(std::string::npos, log.find("ucxri INFO  to rank 12, 1 MB: ucp, "
@@ -77,7 +77,7 @@ TEST_F(test_send_tell, own_rank)
     std::string log;
 
     setenv("PMI_RANK", "3", 1);
-    conn->peer->rank = ri_wire_rank(12);
+    conn->peer->rank = ri_wire_address_rank(12);
     ri_log_level     = RI_LOG_LEVEL_INFO;
     log              = log_of(n, conn, {1 << 20});
     unsetenv("PMI_RANK");

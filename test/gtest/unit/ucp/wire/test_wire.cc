@@ -73,14 +73,14 @@ TEST_F(test_wire, bytes_on_the_wire)
 TEST_F(test_wire, rows)
 {
     for (const type_case &type : TYPES) {
-        const ri_wire_row_t *row = ri_wire_row(type.type);
+        const ri_wire_row_t *row = ri_wire_type_row(type.type);
         size_t end               = sizeof(ri_wire_base_t);
 
         SCOPED_TRACE(type.name);
         ASSERT_NE(nullptr, row);
         EXPECT_STREQ(type.name, row->name);
         EXPECT_EQ(type.length, row->length);
-        EXPECT_TRUE(ri_wire_may_go(type.type, RI_WIRE_BY_AM));
+        EXPECT_TRUE(ri_wire_type_may_go(type.type, RI_WIRE_BY_AM));
         for (unsigned i = 0; i < row->num_fields; ++i) {
             const ri_wire_field_t &field = row->fields[i];
 
@@ -98,10 +98,11 @@ TEST_F(test_wire, rows)
         EXPECT_LE(row->length, RI_WIRE_CONTROL_MAX);
     }
     for (unsigned type : {0u, 10u, 15u, (unsigned)RI_WIRE_TYPE_LAST, 255u}) {
-        EXPECT_EQ(nullptr, ri_wire_row(type));
-        EXPECT_FALSE(ri_wire_may_go(type, ~0u));
+        EXPECT_EQ(nullptr, ri_wire_type_row(type));
+        EXPECT_FALSE(ri_wire_type_may_go(type, ~0u));
     }
-    EXPECT_FALSE(ri_wire_may_go(RI_WIRE_RING_CLOSE, RI_WIRE_BY_AM | RI_WIRE_BY_CHANNEL));
+    EXPECT_FALSE(
+            ri_wire_type_may_go(RI_WIRE_RING_CLOSE, RI_WIRE_BY_AM | RI_WIRE_BY_CHANNEL));
 }
 
 /* What people read of a type: its name, or the number of what is none. */

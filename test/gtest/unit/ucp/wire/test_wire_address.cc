@@ -36,7 +36,7 @@ TEST_F(test_wire_address, address_rank)
     const void *stock;
 
     for (long rank : {-1l, 0l, 1l, 1000l, 65534l, 65535l, 1000000l}) {
-        ri_wire_worker_t worker = {UID, 5, ri_wire_rank(rank)}, read = {};
+        ri_wire_worker_t worker = {UID, 5, ri_wire_address_rank(rank)}, read = {};
         bool is_told = (rank >= 0) && (rank <= RI_WIRE_RANK_MAX);
         ri_wire_address_t prefix;
 

@@ -251,7 +251,7 @@ TEST_F(test_counters, dump)
 
     /* Ranks in place of numbers, where they are known */
     setenv("PMI_RANK", "3", 1);
-    conn->peer->rank = ri_wire_rank(7);
+    conn->peer->rank = ri_wire_address_rank(7);
     text             = dump(n.worker());
     unsetenv("PMI_RANK");
     EXPECT_NE(std::string::npos, text.find("ucxri: worker of rank 3, process ")) << text;

@@ -117,8 +117,8 @@ TEST_F(test_timeline, interrupted_between_two_clocks)
 
     action.sa_flags   = SA_RESTART;
     action.sa_handler = [](int) {
-        const uint64_t start = ri_ticks();
-        while (ri_ticks() - start < 40000) { /* some 15 us */
+        const uint64_t start = ri_clock_ticks();
+        while (ri_clock_ticks() - start < 40000) { /* some 15 us */
         }
     };
     sigaction(SIGALRM, &action, &previous);
@@ -286,9 +286,9 @@ TEST_F(test_timeline, progress_samples_counters)
         node n(0x1111);
 
         n.worker()->timeline.due = 0;
-        ri_timeline_progress(n.worker(), ri_ticks(), 0);
+        ri_timeline_progress(n.worker(), ri_clock_ticks(), 0);
         EXPECT_EQ(0u, n.worker()->timeline.count); /* it was written at once */
-        EXPECT_GT(n.worker()->timeline.due, ri_ticks());
+        EXPECT_GT(n.worker()->timeline.due, ri_clock_ticks());
     }
     m_file.read(m_path);
     EXPECT_EQ(1u, m_file.count(RI_TIMELINE_COUNT));

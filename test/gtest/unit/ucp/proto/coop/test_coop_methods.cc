@@ -22,8 +22,8 @@ protected:
         ri_coop_lane_t &lane = m_methods.lanes[number(length)];
         unsigned method      = ri_coop_methods_of(&m_methods, length);
 
-        lane.ended_at = ri_ticks() - ticks;
-        ri_coop_methods_note(&m_methods, length, method, ri_ticks() - ticks / 2);
+        lane.ended_at = ri_clock_ticks() - ticks;
+        ri_coop_methods_note(&m_methods, length, method, ri_clock_ticks() - ticks / 2);
     }
 
     /* A lap. @return The method that it went by. */
@@ -128,7 +128,7 @@ TEST_F(test_coop_methods, disturbed)
     message(FAST);
     EXPECT_EQ(1u, lane.count);
     EXPECT_EQ(0, m_methods.disturbed);
-    ri_coop_methods_note(&m_methods, LENGTH, 1, ri_ticks());
+    ri_coop_methods_note(&m_methods, LENGTH, 1, ri_clock_ticks());
     EXPECT_EQ(1u, lane.count);
     message(FAST);
     EXPECT_EQ(2u, lane.count);
@@ -175,9 +175,9 @@ TEST_F(test_coop_methods, biased_and_busy)
     m_methods.biased = 1;
     for (unsigned i = 0; i < 2 * RI_COOP_METHODS_LAP; ++i) {
         unsigned method = ri_coop_methods_of(&m_methods, LENGTH);
-        lane.ended_at   = ri_ticks() - 100 * FAST;
+        lane.ended_at   = ri_clock_ticks() - 100 * FAST;
         ri_coop_methods_note(&m_methods, LENGTH, method,
-                             ri_ticks() - (method ? FAST : SLOW));
+                             ri_clock_ticks() - (method ? FAST : SLOW));
     }
     EXPECT_EQ(1u, ri_coop_methods_of(&m_methods, LENGTH));
 }

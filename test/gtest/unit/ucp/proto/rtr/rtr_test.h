@@ -99,7 +99,7 @@ protected:
 
     static void set_state(const recv_ptr &r, uint32_t state)
     {
-        word(r) = ri_ring_grant_word(req(r)->rtr.generation, state);
+        word(r) = ri_grant_word(req(r)->rtr.generation, state);
     }
 
     void cancel(const recv_ptr &r)

@@ -173,7 +173,7 @@ TEST_F(test_rtr_ends, sender_goes_on_after_it_was_given_up)
         for (bool is_sent : {true, false}) {
             recv_ptr r = post_seen();
 
-            word(r) = ri_ring_grant_word(req(r)->rtr.generation - 1, late);
+            word(r) = ri_grant_word(req(r)->rtr.generation - 1, late);
             if (!is_sent) {
                 cancel(r);
                 continue;

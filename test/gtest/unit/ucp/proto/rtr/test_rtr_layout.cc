@@ -61,7 +61,7 @@ protected:
     ri_wire_rtr_layout_t rtr_of(uint32_t generation, uint16_t grant = 4)
     {
         m_memory.assign(2 * LARGE, 0);
-        ri_ring_grant_offer(&in()->ring->control->grants[grant], 1);
+        ri_grant_offer(&in()->ring->control->grants[grant], 1);
         return {{ALL, (uintptr_t)m_memory.data(), LARGE, m_conn->tx_sn, 0, grant, 1},
                 1,
                 generation,

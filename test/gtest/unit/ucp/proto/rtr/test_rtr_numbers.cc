@@ -83,8 +83,8 @@ TEST_F(test_rtr_numbers, generations_wrap)
     for (uint32_t before : {0x80000000u, 0u}) { /* and 0 is one as others are */
         for (uint32_t i = 0; i < RI_WIRE_RTR_ENTRIES; ++i) {
             stream()->peer->rtr.entries->entry[i].generation = before - 4;
-            m_conn->rtr.words->word[i].word = ri_ring_grant_word(before - 4,
-                                                                 RI_RING_GRANT_FREE);
+            m_conn->rtr.words->word[i].word                  = ri_grant_word(before - 4,
+                                                                             RI_RING_GRANT_FREE);
         }
         for (unsigned i = 0; i < 8; ++i) {
             recv_ptr r = post(), r2 = post();

@@ -276,7 +276,7 @@ TEST_F(test_rtr_runs, grid_of_another_rtr)
     ri_ring_grant_t *grant = &m_a->worker()->rings_in[0]->ring->control->grants[4];
     unsigned writes        = m_a_plane->writes;
 
-    ri_ring_grant_offer(grant, 1);
+    ri_grant_offer(grant, 1);
     put_runs(rtr, sizeof(rtr));
     rtr.rtr.generation = 2;
     rtr.rtr.length = rtr.grid.run = 1;
@@ -302,7 +302,7 @@ TEST_F(test_rtr_runs, grid_of_another_late_rtr)
     ri_config.hybrid_thresh = 0;
     send_ptr s              = send();
     unsigned writes         = m_a_plane->writes;
-    ri_ring_grant_offer(grant, 1);
+    ri_grant_offer(grant, 1);
     put_runs(rtr, sizeof(rtr));
     rtr.rtr.generation = 2;
     rtr.rtr.length = rtr.grid.run = 1;

@@ -31,12 +31,12 @@ TEST_F(test_ud_transfer, indirect)
 
 TEST_F(test_ud_transfer, counts)
 {
-    EXPECT_EQ(0u, ri_ud_count_pieces(0, 16));
-    EXPECT_EQ(1u, ri_ud_count_pieces(1, 16));
-    EXPECT_EQ(1u, ri_ud_count_pieces(16, 16));
-    EXPECT_EQ(2u, ri_ud_count_pieces(17, 16));
-    EXPECT_EQ(0u, ri_ud_count_pieces(UINT64_MAX, 4096));
-    EXPECT_EQ(1u, ri_ud_piece_length(17, 16, 1));
+    EXPECT_EQ(0u, ri_ud_transfer_count_pieces(0, 16));
+    EXPECT_EQ(1u, ri_ud_transfer_count_pieces(1, 16));
+    EXPECT_EQ(1u, ri_ud_transfer_count_pieces(16, 16));
+    EXPECT_EQ(2u, ri_ud_transfer_count_pieces(17, 16));
+    EXPECT_EQ(0u, ri_ud_transfer_count_pieces(UINT64_MAX, 4096));
+    EXPECT_EQ(1u, ri_ud_transfer_piece_length(17, 16, 1));
 }
 
 /* Only what was lost is sent again, and each piece is moved once at most. */

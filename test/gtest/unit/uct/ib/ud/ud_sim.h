@@ -174,7 +174,8 @@ public:
             for (unsigned i = 0; i < count; ++i) {
                 packet p   = {};
                 size_t at  = (size_t)pieces[i] * t.rx.piece_size;
-                size_t len = ri_ud_piece_length(t.rx.length, t.rx.piece_size, pieces[i]);
+                size_t len = ri_ud_transfer_piece_length(t.rx.length, t.rx.piece_size,
+                                                         pieces[i]);
 
                 p.qp       = &t.qp;
                 p.sequence = t.tx.sequence + pieces[i];
@@ -264,7 +265,7 @@ inline void sim_post(ri_ud_rx_t *rx, uint32_t landing)
 inline void sim_move(ri_ud_rx_t *rx, uint32_t from, uint32_t to, uint32_t piece)
 {
     transfer *t        = transfer::of(rx);
-    size_t length      = ri_ud_piece_length(rx->length, rx->piece_size, piece);
+    size_t length      = ri_ud_transfer_piece_length(rx->length, rx->piece_size, piece);
     const uint8_t *src = (from == RI_UD_NONE) ? t->temp.data() :
                          (from >= rx->first_indirect) ?
                                                 t->own[from % rx->depth].data() :
