@@ -266,32 +266,32 @@ static void atomic_once(perf_peer_t *peer, const perf_params_t *params, size_t s
     }
 }
 
-void perf_run_put(perf_peer_t *peer, const perf_params_t *params,
-                  const perf_point_t *point, long count, double *seconds)
+void perf_one_sided_put(perf_peer_t *peer, const perf_params_t *params,
+                        const perf_point_t *point, long count, double *seconds)
 {
     run(peer, params, point, count, seconds, put_once);
 }
 
-void perf_run_get(perf_peer_t *peer, const perf_params_t *params,
-                  const perf_point_t *point, long count, double *seconds)
+void perf_one_sided_get(perf_peer_t *peer, const perf_params_t *params,
+                        const perf_point_t *point, long count, double *seconds)
 {
     run(peer, params, point, count, seconds, get_once);
 }
 
-void perf_run_atomic(perf_peer_t *peer, const perf_params_t *params,
-                     const perf_point_t *point, long count, double *seconds)
+void perf_one_sided_atomic(perf_peer_t *peer, const perf_params_t *params,
+                           const perf_point_t *point, long count, double *seconds)
 {
     run(peer, params, point, count, seconds, atomic_once);
 }
 
-void perf_run_put_windows(perf_peer_t *peer, const perf_params_t *params,
-                          const perf_point_t *point, long count, double *seconds)
+void perf_one_sided_put_windows(perf_peer_t *peer, const perf_params_t *params,
+                                const perf_point_t *point, long count, double *seconds)
 {
     run(peer, params, point, count, seconds, put_window);
 }
 
-void perf_run_get_windows(perf_peer_t *peer, const perf_params_t *params,
-                          const perf_point_t *point, long count, double *seconds)
+void perf_one_sided_get_windows(perf_peer_t *peer, const perf_params_t *params,
+                                const perf_point_t *point, long count, double *seconds)
 {
     run(peer, params, point, count, seconds, get_window);
 }

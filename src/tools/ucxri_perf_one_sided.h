@@ -18,23 +18,23 @@ void perf_one_sided_open(perf_peer_t *peer);
 void perf_one_sided_close(perf_peer_t *peer);
 
 /** Puts, each with a flush, as run of perf_bench_t */
-void perf_run_put(perf_peer_t *peer, const perf_params_t *params,
-                  const perf_point_t *point, long count, double *seconds);
+void perf_one_sided_put(perf_peer_t *peer, const perf_params_t *params,
+                        const perf_point_t *point, long count, double *seconds);
 
 /** Gets, each with a flush, as run of perf_bench_t */
-void perf_run_get(perf_peer_t *peer, const perf_params_t *params,
-                  const perf_point_t *point, long count, double *seconds);
+void perf_one_sided_get(perf_peer_t *peer, const perf_params_t *params,
+                        const perf_point_t *point, long count, double *seconds);
 
 /** Fetch and add, as run of perf_bench_t */
-void perf_run_atomic(perf_peer_t *peer, const perf_params_t *params,
-                     const perf_point_t *point, long count, double *seconds);
+void perf_one_sided_atomic(perf_peer_t *peer, const perf_params_t *params,
+                           const perf_point_t *point, long count, double *seconds);
 
 /** Windows of puts, each window with a flush, as run of perf_bench_t */
-void perf_run_put_windows(perf_peer_t *peer, const perf_params_t *params,
-                          const perf_point_t *point, long count, double *seconds);
+void perf_one_sided_put_windows(perf_peer_t *peer, const perf_params_t *params,
+                                const perf_point_t *point, long count, double *seconds);
 
 /** Windows of gets, each window with a flush, as run of perf_bench_t */
-void perf_run_get_windows(perf_peer_t *peer, const perf_params_t *params,
-                          const perf_point_t *point, long count, double *seconds);
+void perf_one_sided_get_windows(perf_peer_t *peer, const perf_params_t *params,
+                                const perf_point_t *point, long count, double *seconds);
 
 #endif

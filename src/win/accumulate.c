@@ -15,7 +15,7 @@ int ri_accumulate(ri_window_t *window, int rank, const ri_typed_t *origin,
 {
     const ri_window_part_t *part = &window->parts[rank];
     const ri_datatype_t *type    = target->type;
-    size_t size                  = ri_typed_size(target);
+    size_t size                  = ri_move_typed_size(target);
     void *from_copy = NULL, *result_copy = NULL;
     const char *from = NULL;
     char *old        = NULL;
@@ -29,7 +29,7 @@ int ri_accumulate(ri_window_t *window, int rank, const ri_typed_t *origin,
         return MPI_ERR_TYPE; /* of several basic types */
     }
     if (op != MPI_NO_OP) {
-        if (ri_typed_size(origin) != size) {
+        if (ri_move_typed_size(origin) != size) {
             return MPI_ERR_TRUNCATE;
         }
         from = origin->buffer;
@@ -39,7 +39,7 @@ int ri_accumulate(ri_window_t *window, int rank, const ri_typed_t *origin,
         }
     }
     if (result != NULL) {
-        if (ri_typed_size(result) != size) {
+        if (ri_move_typed_size(result) != size) {
             error = (error == MPI_SUCCESS) ? MPI_ERR_TRUNCATE : error;
         } else if (result->type->is_contiguous) {
             old = result->buffer;

@@ -81,7 +81,7 @@ static int local_runs(ri_window_t *window, const ri_window_part_t *part, const c
                       char *result, const ri_typed_t *target, MPI_Op op)
 {
     const ri_datatype_t *type = target->type;
-    size_t size               = ri_typed_size(target);
+    size_t size               = ri_move_typed_size(target);
     int error                 = MPI_SUCCESS;
     ri_segment_t segments[LOCAL_SEGMENTS];
     size_t at, length, count, i;
@@ -110,7 +110,7 @@ static int local_array(const char *from, const ri_typed_t *target, MPI_Op op,
                        char *packed)
 {
     const ri_datatype_t *basic = ri_datatype_get(target->type->basic.handle);
-    MPI_Aint count = (MPI_Aint)(ri_typed_size(target) / target->type->basic.size);
+    MPI_Aint count = (MPI_Aint)(ri_move_typed_size(target) / target->type->basic.size);
     ri_typed_t in  = {.count = count, .type = basic};
     ri_typed_t out = in;
     int error      = MPI_ERR_NO_MEM;
@@ -141,7 +141,7 @@ static int local_array(const char *from, const ri_typed_t *target, MPI_Op op,
 static int local_any(ri_window_t *window, const ri_window_part_t *part, const char *from,
                      char *result, const ri_typed_t *target, MPI_Op op)
 {
-    size_t size  = ri_typed_size(target);
+    size_t size  = ri_move_typed_size(target);
     char *packed = (result != NULL) ? result : malloc(size);
     char *old    = (result != NULL) ? malloc(size) : NULL;
     int error    = MPI_ERR_NO_MEM;

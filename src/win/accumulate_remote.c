@@ -189,7 +189,7 @@ static int remote_pieces(ri_window_t *window, const ri_window_part_t *part,
                          MPI_Op op)
 {
     const ri_element_t *element = &target->type->basic;
-    size_t size                 = ri_typed_size(target);
+    size_t size                 = ri_move_typed_size(target);
     unsigned code               = ri_element_code(element, op);
     int are_short = (code != 0) && (size <= RI_PIECES_SHORT * ri_walk_count(target));
     ri_segment_t pieces[RI_WALK_PIECES];
@@ -269,7 +269,7 @@ int ri_accumulate_remote(ri_window_t *window, const ri_window_part_t *part,
 
     if (type->is_contiguous && (type->basic.size == (size_t)type->basic.extent)) {
         return remote_run(window, part, &type->basic, op, from, result,
-                          (uintptr_t)target->buffer, ri_typed_size(target));
+                          (uintptr_t)target->buffer, ri_move_typed_size(target));
     }
     if ((type->layout != NULL) && (type->basic.size == (size_t)type->basic.extent)) {
         return remote_pieces(window, part, from, result, target, op);

@@ -47,7 +47,7 @@ static void move_bytes(const void *from, void *to, size_t size)
  * bytes. */
 static int move_pack_mpi(const ri_typed_t *from, void *packed)
 {
-    size_t size  = ri_typed_size(from);
+    size_t size  = ri_move_typed_size(from);
     int position = 0;
 
     if ((size > INT_MAX) || (from->count > INT_MAX)) {
@@ -59,7 +59,7 @@ static int move_pack_mpi(const ri_typed_t *from, void *packed)
 
 static int move_unpack_mpi(const void *packed, const ri_typed_t *to)
 {
-    size_t size  = ri_typed_size(to);
+    size_t size  = ri_move_typed_size(to);
     int position = 0;
 
     if ((size > INT_MAX) || (to->count > INT_MAX)) {
@@ -71,7 +71,7 @@ static int move_unpack_mpi(const void *packed, const ri_typed_t *to)
 
 int ri_move_pack(const ri_typed_t *from, void *packed)
 {
-    size_t size = ri_typed_size(from);
+    size_t size = ri_move_typed_size(from);
 
     if (size == 0) {
         return MPI_SUCCESS;
@@ -90,7 +90,7 @@ int ri_move_pack(const ri_typed_t *from, void *packed)
 
 int ri_move_unpack(const void *packed, const ri_typed_t *to)
 {
-    size_t size = ri_typed_size(to);
+    size_t size = ri_move_typed_size(to);
 
     if (size == 0) {
         return MPI_SUCCESS;
@@ -190,7 +190,7 @@ static void move_layouts(const ri_typed_t *from, const ri_typed_t *to, size_t si
 /* One is not understood, or is longer than what goes there. */
 static int move_packed(const ri_typed_t *from, const ri_typed_t *to, size_t size)
 {
-    size_t room  = ri_typed_size(to);
+    size_t room  = ri_move_typed_size(to);
     void *packed = malloc(room);
     int error    = MPI_SUCCESS;
 
@@ -213,9 +213,9 @@ static int move_packed(const ri_typed_t *from, const ri_typed_t *to, size_t size
 int ri_move(const ri_typed_t *from, const ri_typed_t *to)
 {
     const ri_datatype_t *in = from->type, *out = to->type;
-    size_t size = ri_typed_size(from);
+    size_t size = ri_move_typed_size(from);
 
-    if (size > ri_typed_size(to)) {
+    if (size > ri_move_typed_size(to)) {
         return MPI_ERR_TRUNCATE;
     }
     if (size == 0) {

@@ -18,7 +18,7 @@ typedef struct ri_typed {
 } ri_typed_t;
 
 /** @return The bytes of data of a buffer. */
-static inline size_t ri_typed_size(const ri_typed_t *typed)
+static inline size_t ri_move_typed_size(const ri_typed_t *typed)
 {
     return (size_t)typed->count * typed->type->size;
 }

@@ -60,7 +60,7 @@ static int remote_copy_image(const ri_window_part_t *part, int is_put,
     ri_segment_t remote[RI_WALK_PIECES], local[RI_WALK_PIECES];
     size_t count, length, i;
     ri_walk_t walk;
-    int error = ri_walk_begin(&walk, there, ri_typed_size(there));
+    int error = ri_walk_begin(&walk, there, ri_move_typed_size(there));
 
     while ((error == MPI_SUCCESS) &&
            ((count = ri_walk_next(&walk, remote, &length)) > 0)) {
@@ -130,7 +130,7 @@ static int remote_gets_gaps(const ri_window_t *window, int rank, const ri_typed_
     /* Gaps of a dynamic window may be no memory, and another call may be told of that */
     if ((window->parts[rank].net != NULL) &&
         ((window->flavor == MPI_WIN_FLAVOR_DYNAMIC) ||
-         (span > REMOTE_NET_GAPS * ri_typed_size(typed)))) {
+         (span > REMOTE_NET_GAPS * ri_move_typed_size(typed)))) {
         return 0;
     }
     return !typed->type->is_contiguous && (span <= REMOTE_SPAN) &&
@@ -149,7 +149,7 @@ static int remote_put_image(const ri_window_part_t *part, const ri_typed_t *from
         return MPI_ERR_NO_MEM;
     }
     here = ri_walk_image(to, image);
-    if (ri_typed_size(from) < ri_typed_size(to)) {
+    if (ri_move_typed_size(from) < ri_move_typed_size(to)) {
         error = ri_remote_load(part, to, image);
     }
     error = (error == MPI_SUCCESS) ? ri_move(from, &here) : error;
@@ -223,12 +223,12 @@ static int remote_get_packed(ri_window_t *window, int rank, const ri_typed_t *fr
 int ri_remote_put(ri_window_t *window, int rank, const ri_typed_t *from,
                   const ri_typed_t *to)
 {
-    size_t size = ri_typed_size(from);
+    size_t size = ri_move_typed_size(from);
     ri_room_t room;
     char *packed;
     int error;
 
-    if (size > ri_typed_size(to)) {
+    if (size > ri_move_typed_size(to)) {
         return MPI_ERR_TRUNCATE;
     }
     if (size == 0) {
@@ -265,12 +265,12 @@ static int remote_unpack(const char *packed, size_t size, const ri_typed_t *to)
 int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
                   const ri_typed_t *to)
 {
-    size_t size = ri_typed_size(from);
+    size_t size = ri_move_typed_size(from);
     ri_room_t room;
     char *packed;
     int error;
 
-    if (size > ri_typed_size(to)) {
+    if (size > ri_move_typed_size(to)) {
         return MPI_ERR_TRUNCATE;
     }
     if (size == 0) {

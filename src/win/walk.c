@@ -38,7 +38,7 @@ ri_typed_t ri_walk_image(const ri_typed_t *typed, char *image)
 /* @return A mask for memory of which the MPI alone knows where the data is, or NULL. */
 static char *walk_mask(const ri_typed_t *typed)
 {
-    size_t size = ri_typed_size(typed);
+    size_t size = ri_move_typed_size(typed);
     char *mask  = calloc(1, ri_walk_span(typed));
     char *ones  = malloc(size);
     ri_typed_t here;

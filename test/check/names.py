@@ -3,11 +3,18 @@
 
 Usage: names.py ROOT
 
-A function that is not static begins with words of its file: with the first one or more of them, or
-with all but the first. In front may be "ri", then "ib" in uct/ib, and the word of its folder. So
-src/uct/ib/ud/pool.c may have ri_ud_pool_take() and ri_pool_take(), and src/ucp/core/conn_life.c
-ri_conn_destroy(). The interfaces of others keep their names: those of UCP and of MPI, main(), and
-src/ucp/api. A macro that makes functions is none.
+A function that is not static, or is inline in a header, begins with words of its file: with the
+first one or more of them, or with all but the first. In front may be "ri", then "ib" in uct/ib, and
+the word of its folder. So src/uct/ib/ud/pool.c may have ri_ud_pool_take() and ri_pool_take(), and
+src/ucp/core/conn_life.c ri_conn_destroy(). In base.h of a folder the folder's word is enough.
+
+A name leads to one file only. So it does not begin with words that are the whole name of another
+file, whose functions begin with them, if those words are longer than the ones of its own file; nor
+if they are just as long, its own file's name goes on behind them, and the other file is in another
+folder. So src/ucp/match/rtr_table.c has no ri_rtr_use(), as src/ucp/proto/rtr/rtr.c has ri_rtr_*.
+
+The interfaces of others keep their names: those of UCP and of MPI, main(), and src/ucp/api. A macro
+that makes functions is none. EXCEPTIONS has all others.
 """
 
 import os
@@ -18,52 +25,90 @@ sys.dont_write_bytecode = True
 from comments import sources    # noqa: E402
 
 # Up to the brace in column 0 on which its body begins
-DEFINITION = re.compile(r"^(?!static|typedef|struct \w+ \{|enum|union|#|\s|\}|/)[^\n;={]*?\b(\w+)\("
+DEFINITION = re.compile(r"^(?!typedef|struct \w+ \{|enum|union|#|\s|\}|/)[^\n;={]*?\b(\w+)\("
                         r"[^;{]*?\)\s*\n\{", re.M)
 OTHERS = re.compile(r"ucp_|P?MPI_|main$|__attribute__$|[A-Z_0-9]+$")
 
+# End of a file's path, what names begin with there, and why
+ABOVE_WORKER = "core/worker has what all parts ask of a worker; what calls all parts is above them"
+EXCEPTIONS = (
+    ("/request.h", "ri_req_", "functions of the types ri_*_req_t that the file has"),
+    ("/wire/forms.h", "ri_wire_", "functions of the types ri_wire_*_t that the file has"),
+    ("/ud/base.h", "ri_ud_recv_", "functions of the type ri_ud_recv_t that the file has"),
+    ("/ucs/base.h", "ri_relax", "an instruction; the folder has no word"),
+    ("/worker_life.c", "ri_worker_", ABOVE_WORKER),
+    ("/worker_progress.c", "ri_worker_", ABOVE_WORKER),
+    ("/worker_progress.h", "ri_worker_", ABOVE_WORKER),
+)
 
-def functions(text):
-    """The functions of a file that are not static, which may be said in a line of its own."""
+
+def functions(text, is_header):
+    """The functions of a file that others may call; "static" may be said in a line of its own."""
     for found in DEFINITION.finditer(text):
         above = text[:found.start()].rstrip("\n").split("\n")[-1]
-        if not above.startswith("static") and not OTHERS.match(found.group(1)):
+        is_static = found.group().startswith("static") or above.startswith("static")
+        if (is_header or not is_static) and not OTHERS.match(found.group(1)):
             yield found.group(1)
 
 
-def beginnings(base):
+def words_of(path):
+    """The name of a file in names of functions."""
+    return re.sub(r"^ucxri_", "", os.path.splitext(os.path.basename(path))[0])
+
+
+def beginnings(path):
     """What a name in a file may begin with; of several things the file may have the plural."""
-    words = base.split("_")
-    if words[0] == "ucxri" and len(words) > 1:
-        words = words[1:]
+    words = words_of(path).split("_")
     parts = ["_".join(words[:count]) for count in range(1, len(words) + 1)]
     parts.append("_".join(words[1:]))
+    if words == ["base"]:
+        parts.append(os.path.basename(os.path.dirname(path)))
     return {form for part in parts if part for form in (part, part.rstrip("s"), part + "s")}
 
 
-def says_its_file(name, path):
+def own_words(name, path, begin):
+    """The longest words of @begin that a name begins with, and what may be in front of them, or
+    None."""
     folder = os.path.basename(os.path.dirname(path))
-    name = re.sub(r"^ri_", "", name)
-    begin = "|".join(sorted(beginnings(os.path.splitext(os.path.basename(path))[0])))
-    return re.match(rf"(ib_)?({folder}_)?({begin})(_|$)", name)
+    fits = [re.match(rf"(ri_)?(ib_)?({folder}_)?{words}(?=_|$)", name) for words in begin]
+    return max((found.group() for found in fits if found), key=len, default=None)
+
+
+def is_exception(path, name):
+    return any(path.endswith(file) and name.startswith(begin) for file, begin, _ in EXCEPTIONS)
 
 
 def main():
     if len(sys.argv) != 2:
         print(__doc__.split("\n")[2], file=sys.stderr)
         return 2
-    count = faults = 0
-    for path, lines in sources(sys.argv[1], "src", (".c",)):
+    found = []   # file, name, words of the file in it
+    owners = {}  # files by whole names with which their functions begin
+    faults = []
+    for path, lines in sources(sys.argv[1], "src", (".c", ".h")):
         if path.startswith("src/ucp/api/"):
             continue
-        for name in functions("\n".join(lines)):
-            count += 1
-            if not says_its_file(name, path):
-                faults += 1
-                print(f"{path}: {name}() begins with no word of the file")
-    if count == 0:
-        print("no function was found")
-    return 0 if faults == 0 and count > 0 else 1
+        for name in functions("\n".join(lines), path.endswith(".h")):
+            words = own_words(name, path, beginnings(path))
+            whole = own_words(name, path, {words_of(path)})
+            found.append((path, name, words, whole))
+            if whole:
+                owners.setdefault(whole, set()).add(os.path.splitext(path)[0])
+    for path, name, words, whole in found:
+        if is_exception(path, name):
+            continue
+        if not words:
+            faults.append(f"{path}: {name}() begins with no word of the file")
+            continue
+        other = max((other for other in owners if re.match(other + "(_|$)", name)), key=len,
+                    default="")
+        files = owners.get(other, set())
+        elsewhere = all(os.path.dirname(file) != os.path.dirname(path) for file in files)
+        if os.path.splitext(path)[0] not in files and (
+                len(other) > len(words) or len(other) == len(words) and not whole and elsewhere):
+            faults.append(f"{path}: {name}() looks as if it were in {' or '.join(sorted(files))}")
+    print("\n".join(faults) if found else "no function was found")
+    return 0 if found and not faults else 1
 
 
 if __name__ == "__main__":

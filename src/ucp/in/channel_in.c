@@ -185,7 +185,7 @@ void ri_channel_in_handle_again(ri_stream_t *stream, const ri_wire_msg_t *msg)
     if (record.type == RI_WIRE_CHANNEL_ALL) {
         in->all_told = 1;
         in->all      = record.value;
-        ri_channel_check_in(in);
+        ri_channel_life_check_in(in);
     } else {
         ++in->again;
         channel_take_again(in, &record, msg->value, msg->payload);

@@ -69,7 +69,7 @@ static int channel_evict(ri_worker_t *worker)
     }
 
     victim->stopping = 1;
-    ri_channel_check_in(victim);
+    ri_channel_life_check_in(victim);
     ++worker->channels.num_stopping;
     ++worker->counters.channels_given_back;
     channel_ask_back(victim->stream, victim->serial);
@@ -189,7 +189,7 @@ void ri_channel_life_free(ri_channel_in_t *in)
     if (!in->dead || in->closed || ri_channel_life_has_all(in)) {
         ri_channel_life_forget(stream);
     } else {
-        ri_channel_check_in(in);
+        ri_channel_life_check_in(in);
     }
     if (tell) {
         channel_ask_back(stream, serial);
@@ -228,7 +228,7 @@ void ri_channel_life_handle_close(ri_stream_t *stream, const ri_wire_msg_t *msg)
     }
     if (in->dead) { /* before its sender heard of that, it had ended: all is in the buffer */
         in->all_told = 1;
-        ri_channel_check_in(in);
+        ri_channel_life_check_in(in);
         ri_channel_life_note_all(in);
         return;
     }
@@ -237,18 +237,18 @@ void ri_channel_life_handle_close(ri_stream_t *stream, const ri_wire_msg_t *msg)
         ++stream->channels_refused;
         in->closed = 1;
         in->end    = in->rx.pos;
-        ri_channel_check_in(in);
+        ri_channel_life_check_in(in);
     } else if ((msg->reason == RI_WIRE_CHANNEL_CLOSED) &&
                (msg->value - in->rx.pos <= in->rx.mask + 1)) {
         in->closed = 1;
         in->end    = msg->value;
-        ri_channel_check_in(in);
+        ri_channel_life_check_in(in);
     } else {
         /* Something may still be on its way into the memory: it is let in no more. A conn that is
          * gone sends nothing again. */
         ri_way_fail_and_tell(worker, stream->peer);
         in->all_told = (msg->reason == RI_WIRE_CHANNEL_UNKNOWN);
-        ri_channel_check_in(in);
+        ri_channel_life_check_in(in);
     }
 }
 
@@ -262,7 +262,7 @@ static void channel_way_ended(ri_worker_t *worker, ri_peer_t *peer, int is_lost)
     ucs_list_for_each(stream, &peer->streams, peer_list) {
         if (stream->channel != NULL) {
             stream->channel->dead = 1;
-            ri_channel_check_in(stream->channel);
+            ri_channel_life_check_in(stream->channel);
         }
     }
 }

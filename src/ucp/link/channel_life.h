@@ -34,7 +34,7 @@
 
 /** A flag of the receiver's end was set, or its memory is gone: assert that it is as
  * ri_channel_in_t says. */
-static inline void ri_channel_check_in(const ri_channel_in_t *in)
+static inline void ri_channel_life_check_in(const ri_channel_in_t *in)
 {
     assert(!in->all_told || (in->dead && !in->closed));
     assert((in->memory != NULL) || (in->dead && !in->closed));

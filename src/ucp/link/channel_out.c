@@ -22,7 +22,7 @@ static const uint8_t channel_may_become[RI_CHANNEL_STATE_LAST] = {
         [RI_CHANNEL_AGAIN]    = CHANNEL_STATE(AGAIN),
 };
 
-int ri_channel_may_become(ri_channel_state_t from, ri_channel_state_t to)
+int ri_channel_out_may_become(ri_channel_state_t from, ri_channel_state_t to)
 {
     return (channel_may_become[from] >> to) & 1;
 }
@@ -175,7 +175,7 @@ void ri_channel_out_handle_stop(ri_worker_t *worker, ri_conn_t *conn,
 
     if ((out != NULL) && (out->serial == msg->serial)) {
         if (out->state == RI_CHANNEL_OPEN) {
-            ri_channel_set_state(out, RI_CHANNEL_STOPPING);
+            ri_channel_out_set_state(out, RI_CHANNEL_STOPPING);
         }
         channel_update_fast(conn);
         ri_channel_out_go_on(out);
@@ -241,7 +241,7 @@ void ri_channel_out_way_ended(ri_worker_t *worker, const ri_peer_t *peer)
         }
         assert(conn->channel->under_way == 0);
         if (ri_conn_goes_on(conn)) {
-            ri_channel_set_state(conn->channel, RI_CHANNEL_AGAIN);
+            ri_channel_out_set_state(conn->channel, RI_CHANNEL_AGAIN);
             channel_update_fast(conn);
         } else {
             ri_channel_out_end(conn->channel);

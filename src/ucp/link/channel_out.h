@@ -15,12 +15,13 @@
 
 /** @return Whether the sender's end of a channel may change from one state to another, see
  * ri_channel_state_t. */
-int ri_channel_may_become(ri_channel_state_t from, ri_channel_state_t to);
+int ri_channel_out_may_become(ri_channel_state_t from, ri_channel_state_t to);
 
 /** Change the state of the sender's end of a channel, as ri_channel_state_t allows it. */
-static inline void ri_channel_set_state(ri_channel_out_t *out, ri_channel_state_t state)
+static inline void ri_channel_out_set_state(ri_channel_out_t *out,
+                                            ri_channel_state_t state)
 {
-    assert(ri_channel_may_become((ri_channel_state_t)out->state, state));
+    assert(ri_channel_out_may_become((ri_channel_state_t)out->state, state));
     out->state = state;
 }
 

@@ -13,7 +13,7 @@
 
 /*
  * The sender's end of a channel (ri_channel_out_t.state). Legal changes, which
- * ri_channel_set_state() asserts:
+ * ri_channel_out_set_state() asserts:
  *
  *   OPEN -> STOPPING                  CHANNEL_STOP has come
  *   OPEN, STOPPING, AGAIN -> AGAIN    a way to the peer has ended, and the conn goes on: the
@@ -45,14 +45,14 @@ struct ri_channel_out {
     uint32_t end;   /* shorter messages may go by the channel; 0: none */
     uint32_t again; /* records that were sent again */
     unsigned under_way;
-    uint8_t state;        /* ri_channel_state_t, changed by ri_channel_set_state() */
+    uint8_t state;        /* ri_channel_state_t, changed by ri_channel_out_set_state() */
     uint8_t failed;       /* a write has failed */
     ucs_list_link_t list; /* in worker->channels.out or .kept */
 };
 
 /*
- * The receiver's end. Its flags are set one by one, and stay set. ri_channel_check_in() asserts,
- * wherever one is, or the memory goes:
+ * The receiver's end. Its flags are set one by one, and stay set. Wherever one is set, or the
+ * memory goes, ri_channel_life_check_in() asserts:
  *
  *   closed, all_told   only one of the two: of a channel that is closed no record comes again, also
  *                      if it is dead later

@@ -16,23 +16,23 @@ void ri_rtr_table_reset(ri_rtr_table_t *table, uint32_t last_sn)
     table->last_sn     = last_sn;
 }
 
-int ri_rtr_is_out(const ri_rtr_t *rtr)
+int ri_rtr_table_is_out(const ri_rtr_t *rtr)
 {
     return atomic_load_explicit(&rtr->grant->word, memory_order_relaxed) ==
            ri_grant_word(rtr->generation, RI_RING_GRANT_OUT);
 }
 
-int ri_rtr_use(const ri_rtr_t *rtr)
+int ri_rtr_table_use(const ri_rtr_t *rtr)
 {
     return ri_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_USED);
 }
 
-void ri_rtr_end(const ri_rtr_t *rtr, uint32_t state)
+void ri_rtr_table_end(const ri_rtr_t *rtr, uint32_t state)
 {
     ri_grant_end(rtr->grant, rtr->generation, state);
 }
 
-int ri_rtr_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state)
+int ri_rtr_table_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state)
 {
     uint64_t word = atomic_load_explicit(&grant->word, memory_order_relaxed);
 
@@ -62,7 +62,7 @@ const ri_rtr_t *ri_rtr_table_find(ri_rtr_table_t *table, uint64_t tag)
     while (i < table->num_waiting) {
         const ri_rtr_t *rtr = &table->waiting[i];
 
-        if (!ri_rtr_is_out(rtr)) {
+        if (!ri_rtr_table_is_out(rtr)) {
             rtr_remove(table, i);
         } else if (rtr_fits(rtr, tag) && (rtr->count == 0)) {
             return rtr;
@@ -97,7 +97,7 @@ static int rtr_table_has_room(ri_rtr_table_t *table)
     unsigned i;
 
     for (i = table->num_waiting; (i-- > 0) && (table->num_waiting == RI_RTR_MAX);) {
-        if (!ri_rtr_is_out(&table->waiting[i])) {
+        if (!ri_rtr_table_is_out(&table->waiting[i])) {
             rtr_remove(table, i);
         }
     }

@@ -66,7 +66,7 @@ struct ri_rtr {
 };
 
 /** @return Whether an RTR is of a receive in runs. */
-static inline int ri_rtr_is_in_runs(const ri_rtr_t *rtr)
+static inline int ri_rtr_table_is_in_runs(const ri_rtr_t *rtr)
 {
     return (rtr->grid != NULL) || (rtr->layout != NULL);
 }
@@ -109,22 +109,22 @@ void ri_rtr_table_reset(ri_rtr_table_t *table, uint32_t last_sn);
 
 /** @return Whether the RTR can be used still: neither has the receiver withdrawn it nor this side
  * used it. */
-int ri_rtr_is_out(const ri_rtr_t *rtr);
+int ri_rtr_table_is_out(const ri_rtr_t *rtr);
 
 /** Use an RTR: take the right to write. Of this call and the receiver's withdrawal only the first
  * one succeeds. @return 1: the sender has the right. 0: the receiver has withdrawn the RTR, or it
  * was used before. */
-int ri_rtr_use(const ri_rtr_t *rtr);
+int ri_rtr_table_use(const ri_rtr_t *rtr);
 
 /** Say in the word of a used RTR what became of it: RI_RING_GRANT_WRITTEN, FAILED or SLOT. All that
  * was written before is seen by a receiver that reads this. The word of an RTR through a network is
  * the conn's own; a REVOKE is answered by it. */
-void ri_rtr_end(const ri_rtr_t *rtr, uint32_t state);
+void ri_rtr_table_end(const ri_rtr_t *rtr, uint32_t state);
 
 /** Note an RTR through a network, in the word of its entry, which is the conn's own: OUT, or FREE
  * if it was withdrawn before it came. The generation before is over, whatever became of it. @return
  * 0, with nothing changed, if the word knows this generation or a later one. */
-int ri_rtr_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state);
+int ri_rtr_table_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state);
 
 /** Find the RTR for the message that is sent next, if that has @a tag. RTRs that cannot be used any
  * more leave the table. @return The RTR, which is valid until the table changes; NULL if there is

@@ -65,8 +65,8 @@ static inline unsigned ri_worker_progress_stock(ri_worker_t *worker)
     return count + ri_window_net_progress();
 }
 
-/** Calls of progress that come so many ticks after another one (ri_clock_ticks()) are not those of a loop
- * that waits: some 10 us. A variable for tests. */
+/** Ticks between two calls of progress (ri_clock_ticks()), some 10 us, from which on they are not
+ * those of a loop that waits. A variable for tests. */
 extern uint64_t ri_worker_slow_ticks;
 
 /** @return Whether this call of progress is one of many in a row, so that another one will look at

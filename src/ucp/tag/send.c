@@ -30,8 +30,8 @@
 /* A receiver that has not told its id after so many messages is asked for it. */
 #define SEND_ASK_AFTER 4
 
-void ri_send_return_number(ri_conn_t *conn, uint32_t sn, uint64_t tag,
-                           ucs_status_t status)
+void ri_tag_send_return_number(ri_conn_t *conn, uint32_t sn, uint64_t tag,
+                               ucs_status_t status)
 {
     if (conn->tx_sn == sn) {
         conn->tx_sn  = sn - 1;
@@ -87,7 +87,7 @@ static ucs_status_t send_start(ri_send_req_t *req, const ri_send_terms_t *terms)
         } else if (ri_rtr_known_is_used(terms->rtr)) {
             ri_conn_lose(conn, req->sn, status); /* the receiver counts on it */
         } else {
-            ri_send_return_number(conn, req->sn, previous_tag, status);
+            ri_tag_send_return_number(conn, req->sn, previous_tag, status);
         }
         return status;
     }
@@ -307,7 +307,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .crowded     = ri_exchange_is_crowded(conn->worker),
             .slot_free   = 1, /* or it turns out to be lacking */
             .rtr_by_net  = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
-            .rtr_in_runs = (rtr != NULL) && ri_rtr_is_in_runs(rtr),
+            .rtr_in_runs = (rtr != NULL) && ri_rtr_table_is_in_runs(rtr),
             .rtr_room    = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
             .host_plane  = host,
             .net_plane   = ri_planes_net(conn),

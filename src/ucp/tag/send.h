@@ -31,8 +31,8 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
  * @param tag     Tag of the message before it.
  * @param status  Why it was not sent.
  */
-void ri_send_return_number(ri_conn_t *conn, uint32_t sn, uint64_t tag,
-                           ucs_status_t status);
+void ri_tag_send_return_number(ri_conn_t *conn, uint32_t sn, uint64_t tag,
+                               ucs_status_t status);
 
 /* The datatype of a send or receive: bytes, if the application names none. */
 #define RI_SEND_PARAM_DATATYPE(_param) \

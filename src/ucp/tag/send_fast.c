@@ -18,8 +18,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* After so many ticks (ri_clock_ticks()) without a longer message, some 5 to 20 us, the receiver has
- * taken all, and waits for the next one. */
+/* Ticks (ri_clock_ticks()) without a longer message, some 5 to 20 us, after which the receiver has
+ * taken all and waits for the next one. */
 #define SEND_ROW_TICKS 20000
 
 /* Write the header of a short message, as ri_am_pack_header() does where the receiver's
@@ -86,7 +86,7 @@ static ri_inline ucs_status_ptr_t send_am(ri_conn_t *conn, unsigned class, int c
         status = ri_am_send_gather(conn, buffer, header_length, data, length);
     }
     if (ri_unlikely(UCS_STATUS_IS_ERR(status))) {
-        ri_send_return_number(conn, sn, previous_tag, status);
+        ri_tag_send_return_number(conn, sn, previous_tag, status);
         return UCS_STATUS_PTR(status);
     }
 

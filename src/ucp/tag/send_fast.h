@@ -17,7 +17,7 @@
  * parameters; the conn has no ring, and the receiver's id is known.
  *
  * @return What the application's call returns. After an error the number of the message is
- *         returned (ri_send_return_number()), which may call back.
+ *         returned (ri_tag_send_return_number()), which may call back.
  */
 ucs_status_ptr_t ri_tag_send_no_ring(ri_conn_t *conn, const void *buffer, size_t length,
                                      uint64_t tag, const ucp_request_param_t *param);

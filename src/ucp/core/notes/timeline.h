@@ -43,9 +43,9 @@ void ri_timeline_stop(ri_timeline_t *timeline);
  * file is full. */
 void ri_timeline_flush(ri_timeline_t *timeline);
 
-/** Note what the application has done since timeline->last up to @a now (ri_clock_ticks()): it has waited
- * in calls that found nothing, and computed in between. There must be a timeline; afterwards there
- * may be none, as the file is full. */
+/** Note what the application has done since timeline->last up to @a now (ri_clock_ticks()): it has
+ * waited in calls that found nothing, and computed in between. There must be a timeline; afterwards
+ * there may be none, as the file is full. */
 void ri_timeline_application(ri_timeline_t *timeline, uint64_t now);
 
 /** The process exits, and another thread may be within the worker: write what is not written yet,

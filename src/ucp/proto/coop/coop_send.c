@@ -151,7 +151,7 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
                    NULL;
     if (coop == NULL) {
         if (rtr != NULL) {
-            ri_rtr_end(rtr, RI_RING_GRANT_FAILED);
+            ri_rtr_table_end(rtr, RI_RING_GRANT_FAILED);
         }
         return ri_rndv_send(req, &rts.rts);
     }
@@ -173,7 +173,7 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
 
     ri_slot_init(coop->slot, req->id, address);
     if (rtr != NULL) {
-        ri_rtr_end(rtr, RI_RING_GRANT_SLOT);
+        ri_rtr_table_end(rtr, RI_RING_GRANT_SLOT);
     }
     rts.rts.slot = number + 1;
     rts.rts.flags |= coop->offered ? RI_WIRE_RTS_OFFERED : 0;

@@ -72,10 +72,10 @@ static ucs_status_t rtr_send_host_put(ri_send_req_t *req, const ri_rtr_t *rtr)
     ucs_status_t status = rtr_send_host_write(req, conn->peer->local.ep, rtr);
 
     if (status == UCS_OK) {
-        ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
+        ri_rtr_table_end(rtr, RI_RING_GRANT_WRITTEN);
         return UCS_OK;
     }
-    ri_rtr_end(rtr, RI_RING_GRANT_FAILED);
+    ri_rtr_table_end(rtr, RI_RING_GRANT_FAILED);
     if (status == UCS_ERR_UNREACHABLE) {
         ri_local_fail(conn->worker, conn->peer);
     }
@@ -85,7 +85,7 @@ static ucs_status_t rtr_send_host_put(ri_send_req_t *req, const ri_rtr_t *rtr)
 /* Write the data of a send where an RTR says. @return Whether that was done. */
 static int rtr_send_host_use(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    return (req->conn->peer->local.ep != NULL) && ri_rtr_use(rtr) &&
+    return (req->conn->peer->local.ep != NULL) && ri_rtr_table_use(rtr) &&
            (rtr_send_host_put(req, rtr) == UCS_OK);
 }
 
@@ -106,7 +106,7 @@ static ucs_status_t rtr_send_host_start(ri_send_req_t *req, const ri_send_terms_
  * its address, the receiver waits if it must end. */
 static int rtr_send_host_share(const ri_rtr_t *rtr)
 {
-    return (rtr->kind == RI_RTR_GRANT) && !ri_rtr_is_in_runs(rtr) &&
+    return (rtr->kind == RI_RTR_GRANT) && !ri_rtr_table_is_in_runs(rtr) &&
            ri_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
 }
 
@@ -148,7 +148,7 @@ static void rtr_send_host_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint3
     if (ri_coop_send_of(req) != NULL) {
         if (rtr_send_host_share(rtr)) {
             ri_coop_send_offered(req, rtr->address);
-            ri_rtr_end(rtr, RI_RING_GRANT_SLOT);
+            ri_rtr_table_end(rtr, RI_RING_GRANT_SLOT);
         }
     } else if (rtr_send_host_use(req, rtr)) {
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);

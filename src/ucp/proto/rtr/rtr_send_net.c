@@ -123,7 +123,7 @@ static int rtr_send_net_can_tell_length(const ri_send_req_t *req, const ri_rtr_t
     return ((req->data.length == rtr->length) &&
             ((rtr->grid == NULL) || (rtr->grid->run >= RI_GRID_RUN_MIN)) &&
             ((rtr->layout == NULL) || ri_rtr_layout_is_worth(rtr))) ||
-           (!ri_rtr_is_in_runs(rtr) && ri_dt_is_contig(&req->data) &&
+           (!ri_rtr_table_is_in_runs(rtr) && ri_dt_is_contig(&req->data) &&
             (req->data.length <= req->conn->peer->way.ep->plane->notify_max));
 }
 
@@ -153,7 +153,7 @@ static unsigned rtr_send_net_take(ri_send_req_t *req, const ri_send_terms_t *ter
         free(write);
         return RI_SEND_LACKS_RTR;
     }
-    if (!ri_rtr_use(terms->rtr)) {
+    if (!ri_rtr_table_use(terms->rtr)) {
         ri_keys_release(&write->keys);
         free(write);
         return RI_SEND_LACKS_RTR;
@@ -306,7 +306,7 @@ static ucs_status_t rtr_send_net_start(ri_send_req_t *req, const ri_send_terms_t
     ucs_status_t status;
 
     conn->tx_tag = req->tag;
-    ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
+    ri_rtr_table_end(rtr, RI_RING_GRANT_WRITTEN);
     ri_net_transfer_init(&write->op, conn->worker, peer, rtr_send_net_write_end);
     write->req       = req;
     req->proto_state = NULL;
@@ -332,8 +332,8 @@ int ri_rtr_send_net_note(ri_conn_t *conn, const ri_plane_ep_t *way,
     if ((conn->rtr.words == NULL) || (conn->status != UCS_OK) ||
         !(conn->flags & RI_CONN_WAY) || (way == NULL) ||
         (msg->way != conn->peer->way.number) ||
-        !ri_rtr_note(&conn->rtr.words->word[msg->entry], msg->generation,
-                     RI_RING_GRANT_OUT)) {
+        !ri_rtr_table_note(&conn->rtr.words->word[msg->entry], msg->generation,
+                           RI_RING_GRANT_OUT)) {
         ++conn->worker->counters.rx_stale;
         return 0;
     }
@@ -389,7 +389,7 @@ void ri_rtr_send_net_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg)
 /* @return Whether an RTR is not used and never will be. */
 static int rtr_send_net_withdraw(ri_ring_grant_t *grant, uint32_t generation)
 {
-    return ri_rtr_note(grant, generation, RI_RING_GRANT_FREE) ||
+    return ri_rtr_table_note(grant, generation, RI_RING_GRANT_FREE) ||
            ri_grant_change(grant, generation, RI_RING_GRANT_FREE) ||
            (ri_grant_state(grant, generation) == RI_RING_GRANT_FREE);
 }

@@ -204,7 +204,7 @@ static unsigned rtr_send_pool_take(ri_send_req_t *req, const ri_send_terms_t *te
     if (!rtr_send_pool_get(req)) {
         return RI_SEND_LACKS_POOL;
     }
-    if (ri_rtr_use(terms->rtr)) {
+    if (ri_rtr_table_use(terms->rtr)) {
         return 0;
     }
     ri_pool_send_free(((rtr_send_pool_write_t *)req->proto_state)->buffer);
@@ -245,7 +245,7 @@ static ucs_status_t rtr_send_pool_start(ri_send_req_t *req, const ri_send_terms_
 
     req->proto_state = NULL;
     conn->tx_tag     = req->tag;
-    ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
+    ri_rtr_table_end(rtr, RI_RING_GRANT_WRITTEN);
     buffer->keyed = 1;
     buffer->way   = peer->way.number;
     buffer->sn    = req->sn;

@@ -46,7 +46,7 @@ static ucs_status_t rtr_send_ud_start(ri_send_req_t *req, const ri_send_terms_t 
     rts.rts.segments[0] = (ri_segment_t){name, req->data.length};
     status              = ri_rndv_send(req, &rts.rts);
     if (!UCS_STATUS_IS_ERR(status) && (req->conn != NULL)) { /* else it has ended */
-        ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
+        ri_rtr_table_end(rtr, RI_RING_GRANT_WRITTEN);
         ri_rndv_ud_start_by_rtr(req, req->conn->rtr.targets[rtr->index], rtr->recv_id);
     }
     return status;

@@ -76,7 +76,7 @@ ucs_status_t ri_rtr_write(ri_plane_ep_t *ep, const ri_rtr_t *rtr,
         !ri_rtr_layout_fits(rtr->layout, rtr->address, rtr->length)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if (ri_rtr_is_in_runs(rtr)) {
+    if (ri_rtr_table_is_in_runs(rtr)) {
         return write_runs(ep, rtr, transfer);
     }
     whole.remote      = &remote;

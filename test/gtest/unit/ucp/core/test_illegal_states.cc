@@ -59,8 +59,8 @@ TEST_F(test_illegal_states, channel)
     ri_channel_out_t out = {};
 
     out.state = RI_CHANNEL_AGAIN;
-    EXPECT_DEATH(ri_channel_set_state(&out, RI_CHANNEL_STOPPING),
-                 "ri_channel_may_become");
+    EXPECT_DEATH(ri_channel_out_set_state(&out, RI_CHANNEL_STOPPING),
+                 "ri_channel_out_may_become");
 }
 
 TEST_F(test_illegal_states, channel_in)
@@ -70,20 +70,20 @@ TEST_F(test_illegal_states, channel_in)
 
     /* Read to its end and waiting for more, or with memory */
     in.dead = 1;
-    ri_channel_check_in(&in);
+    ri_channel_life_check_in(&in);
     in.memory = &memory;
-    ri_channel_check_in(&in);
+    ri_channel_life_check_in(&in);
     in.all_told = 1;
-    ri_channel_check_in(&in);
+    ri_channel_life_check_in(&in);
 
     in.dead = 0;
-    EXPECT_DEATH(ri_channel_check_in(&in), "in->dead");
+    EXPECT_DEATH(ri_channel_life_check_in(&in), "in->dead");
     in.dead = in.closed = 1;
-    EXPECT_DEATH(ri_channel_check_in(&in), "in->closed");
+    EXPECT_DEATH(ri_channel_life_check_in(&in), "in->closed");
     in.all_told = 0;
-    ri_channel_check_in(&in);
+    ri_channel_life_check_in(&in);
     in.memory = nullptr;
-    EXPECT_DEATH(ri_channel_check_in(&in), "in->memory");
+    EXPECT_DEATH(ri_channel_life_check_in(&in), "in->memory");
 }
 
 TEST_F(test_illegal_states, pool_buffer)

@@ -18,7 +18,7 @@ TEST(test_channel_out_states, states)
             {RI_CHANNEL_STOPPING, RI_CHANNEL_AGAIN},
             {RI_CHANNEL_AGAIN, RI_CHANNEL_AGAIN}};
 
-    check_state_changes<RI_CHANNEL_STATE_LAST>(ri_channel_may_become, legal);
+    check_state_changes<RI_CHANNEL_STATE_LAST>(ri_channel_out_may_become, legal);
 }
 
 } // namespace

@@ -113,21 +113,21 @@ TEST_F(test_rtr_table, use_and_end)
 {
     ri_rtr_t rtr = give(0);
 
-    EXPECT_TRUE(ri_rtr_is_out(&rtr));
-    EXPECT_TRUE(ri_rtr_use(&rtr));
-    EXPECT_FALSE(ri_rtr_is_out(&rtr));
-    EXPECT_FALSE(ri_rtr_use(&rtr)) << "once";
+    EXPECT_TRUE(ri_rtr_table_is_out(&rtr));
+    EXPECT_TRUE(ri_rtr_table_use(&rtr));
+    EXPECT_FALSE(ri_rtr_table_is_out(&rtr));
+    EXPECT_FALSE(ri_rtr_table_use(&rtr)) << "once";
     EXPECT_FALSE(withdraw(rtr));
     for (uint32_t end :
          {RI_RING_GRANT_WRITTEN, RI_RING_GRANT_FAILED, RI_RING_GRANT_SLOT}) {
-        ri_rtr_end(&rtr, end);
+        ri_rtr_table_end(&rtr, end);
         EXPECT_EQ(end, state(rtr));
     }
 
     ri_rtr_t back = give(1);
     EXPECT_TRUE(withdraw(back));
-    EXPECT_FALSE(ri_rtr_is_out(&back));
-    EXPECT_FALSE(ri_rtr_use(&back));
+    EXPECT_FALSE(ri_rtr_table_is_out(&back));
+    EXPECT_FALSE(ri_rtr_table_use(&back));
     EXPECT_EQ(RI_RING_GRANT_FREE, state(back));
 }
 
@@ -136,9 +136,9 @@ TEST_F(test_rtr_table, use_compares_the_generation)
     ri_rtr_t old = give(0);
     ri_rtr_t rtr = give(0); /* the same grant */
 
-    EXPECT_FALSE(ri_rtr_is_out(&old));
-    EXPECT_FALSE(ri_rtr_use(&old));
-    EXPECT_TRUE(ri_rtr_use(&rtr));
+    EXPECT_FALSE(ri_rtr_table_is_out(&old));
+    EXPECT_FALSE(ri_rtr_table_use(&old));
+    EXPECT_TRUE(ri_rtr_table_use(&rtr));
 }
 
 TEST_F(test_rtr_table, find_by_tag_and_mask)
@@ -337,7 +337,7 @@ TEST_F(test_rtr_table, add_to_a_full_table)
     }
     ri_rtr_t more = give(1, 0, 2, ALL, 0);
     EXPECT_EQ(RI_RTR_DROPPED, add(more, 0));
-    EXPECT_TRUE(ri_rtr_is_out(&more)) << "the receiver is not told";
+    EXPECT_TRUE(ri_rtr_table_is_out(&more)) << "the receiver is not told";
     withdraw(all[7]);
     EXPECT_EQ(RI_RTR_WAITS, add(more, 0));
     EXPECT_EQ((unsigned)RI_RTR_MAX, m_table.num_waiting);
@@ -403,7 +403,7 @@ protected:
     size_t num_out() const
     {
         return std::count_if(m_given.begin(), m_given.end(), [](const given &g) {
-            return g.waits && ri_rtr_is_out(&g.rtr);
+            return g.waits && ri_rtr_table_is_out(&g.rtr);
         });
     }
 
@@ -456,7 +456,7 @@ protected:
         std::set<uint64_t> possible;
 
         for (const given &g : m_given) {
-            if (g.waits && ri_rtr_is_out(&g.rtr) && fits(g.rtr, tag) &&
+            if (g.waits && ri_rtr_table_is_out(&g.rtr) && fits(g.rtr, tag) &&
                 (fitting(g).size() == g.rtr.count)) {
                 possible.insert(g.rtr.address);
             }
@@ -470,8 +470,8 @@ protected:
                 EXPECT_EQ(0u, rtr->count);
                 if (random.percent(50)) {
                     ri_rtr_t copy = *rtr;
-                    ASSERT_TRUE(ri_rtr_use(&copy));
-                    ri_rtr_end(&copy, RI_RING_GRANT_WRITTEN);
+                    ASSERT_TRUE(ri_rtr_table_use(&copy));
+                    ri_rtr_table_end(&copy, RI_RING_GRANT_WRITTEN);
                 }
             }
         }
@@ -488,13 +488,13 @@ protected:
         std::set<uint64_t> expected, waiting;
 
         for (const given &g : m_given) {
-            if (g.waits && ri_rtr_is_out(&g.rtr)) {
+            if (g.waits && ri_rtr_table_is_out(&g.rtr)) {
                 expected.insert(g.rtr.address);
             }
         }
         ASSERT_LE(m_table.num_waiting, (unsigned)RI_RTR_MAX);
         for (unsigned i = 0; i < m_table.num_waiting; ++i) {
-            if (ri_rtr_is_out(&m_table.waiting[i])) {
+            if (ri_rtr_table_is_out(&m_table.waiting[i])) {
                 waiting.insert(m_table.waiting[i].address);
             }
         }

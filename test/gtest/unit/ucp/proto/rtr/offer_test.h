@@ -133,7 +133,7 @@ protected:
         unsigned count = 0;
 
         for (unsigned i = 0; i < conn->rtr.table->num_waiting; ++i) {
-            count += ri_rtr_is_out(&conn->rtr.table->waiting[i]);
+            count += ri_rtr_table_is_out(&conn->rtr.table->waiting[i]);
         }
         return count;
     }

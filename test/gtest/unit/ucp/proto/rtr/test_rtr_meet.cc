@@ -347,7 +347,7 @@ TEST_F(test_rtr_meet, late_and_the_request_is_another_one)
 
         ASSERT_EQ(1u, waiting());
         for (unsigned i = 0; i < m_conn->rtr.table->num_waiting; ++i) {
-            if (ri_rtr_is_out(&m_conn->rtr.table->waiting[i])) {
+            if (ri_rtr_table_is_out(&m_conn->rtr.table->waiting[i])) {
                 late.rtr = m_conn->rtr.table->waiting[i];
             }
         }

@@ -41,7 +41,7 @@ protected:
             }
             if (is_kin(other, recv)) {
                 ahead += (other->serial < recv->serial);
-                if (ri_rtr_is_out(other) && (recv->rtr.awaits == &other->waiters)) {
+                if (ri_rtr_table_is_out(other) && (recv->rtr.awaits == &other->waiters)) {
                     return true;
                 }
             } else if ((other->mask != recv->mask) && (other->serial < recv->serial) &&
@@ -61,7 +61,7 @@ protected:
                        (recv->rtr.awaits == nullptr) && is_queue_full();
     }
 
-    static bool ri_rtr_is_out(const ri_recv_req_t *r)
+    static bool ri_rtr_table_is_out(const ri_recv_req_t *r)
     {
         return (r->rtr.state == RI_RTR_BY_GRANT) || (r->rtr.state == RI_RTR_KEPT);
     }
@@ -87,7 +87,7 @@ protected:
                 continue;
             }
             count += (rtr(one) != RI_RTR_NONE);
-            out += ri_rtr_is_out(req(one));
+            out += ri_rtr_table_is_out(req(one));
             if (rtr(one) == RI_RTR_QUEUED) {
                 ++m_waiting;
                 m_deep += (req(one)->rtr.awaits == &m_b->worker()->rtr.deep);
