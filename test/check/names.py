@@ -11,7 +11,7 @@ src/ucp/core/conn_life.c ri_conn_destroy(). In base.h of a folder the folder's w
 A name leads to one file only. So it does not begin with words that are the whole name of another
 file, whose functions begin with them, if those words are longer than the ones of its own file; nor
 if they are just as long, its own file's name goes on behind them, and the other file is in another
-folder. So src/ucp/match/rtr_table.c has no ri_rtr_use(), as src/ucp/proto/rtr/rtr.c has ri_rtr_*.
+folder, which is neither below nor above. So src/ucp/match/rtr_table.c has no ri_rtr_use(), as src/ucp/proto/rtr/rtr.c has ri_rtr_*.
 
 The interfaces of others keep their names: those of UCP and of MPI, main(), and src/ucp/api. A macro
 that makes functions is none. EXCEPTIONS has all others.
@@ -103,7 +103,9 @@ def main():
         other = max((other for other in owners if re.match(other + "(_|$)", name)), key=len,
                     default="")
         files = owners.get(other, set())
-        elsewhere = all(os.path.dirname(file) != os.path.dirname(path) for file in files)
+        folder = os.path.dirname(path) + "/"
+        elsewhere = all(not (os.path.dirname(file) + "/").startswith(folder) and
+                        not folder.startswith(os.path.dirname(file) + "/") for file in files)
         if os.path.splitext(path)[0] not in files and (
                 len(other) > len(words) or len(other) == len(words) and not whole and elsewhere):
             faults.append(f"{path}: {name}() looks as if it were in {' or '.join(sorted(files))}")
