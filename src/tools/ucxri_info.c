@@ -27,8 +27,8 @@
 #include "ucp/wire/wire.h"
 #include "uct/cma/cma.h"
 #include "uct/ib/device/device.h"
-#include "uct/ib/rc/footprint.h"
-#include "uct/ib/ud/footprint.h"
+#include "uct/ib/rc/rc_footprint.h"
+#include "uct/ib/ud/ud_footprint.h"
 #include "uct/shm/host.h"
 #include "uct/shm/ring.h"
 

@@ -13,8 +13,8 @@
 #include "ucp/core/worker.h"
 #include "ucp/core/rma_order.h"
 #include "ucp/link/channel_life.h"
-#include "uct/ib/rc/notify.h"
-#include "uct/ib/ud/number.h"
+#include "uct/ib/rc/rc_notify.h"
+#include "uct/ib/ud/ud_number.h"
 #include "uct/shm/ring.h"
 #include "uct/shm/shelf.h"
 

@@ -5,8 +5,9 @@ Usage: names.py ROOT
 
 A function that is not static, or is inline in a header, begins with words of its file: with the
 first one or more of them, or with all but the first. In front may be "ri", then "ib" in uct/ib, and
-the word of its folder. So src/uct/ib/ud/pool.c may have ri_ud_pool_take() and ri_pool_take(), and
-src/ucp/core/conn_life.c ri_conn_destroy(). In base.h of a folder the folder's word is enough.
+the word of its folder, which in src/uct does not count as a word of the file. So
+src/uct/ib/ud/ud_pool.c may have ri_ud_pool_take() and ri_pool_take(), and src/ucp/core/conn_life.c
+ri_conn_destroy(). In base.h of a folder the folder's word is enough.
 
 A name leads to one file only. So it does not begin with words that are the whole name of another
 file, whose functions begin with them, if those words are longer than the ones of its own file; nor
@@ -34,7 +35,7 @@ ABOVE_WORKER = "core/worker has what all parts ask of a worker; what calls all p
 EXCEPTIONS = (
     ("/request.h", "ri_req_", "functions of the types ri_*_req_t that the file has"),
     ("/wire/forms.h", "ri_wire_", "functions of the types ri_wire_*_t that the file has"),
-    ("/ud/base.h", "ri_ud_recv_", "functions of the type ri_ud_recv_t that the file has"),
+    ("/ud/ud_base.h", "ri_ud_recv_", "functions of the type ri_ud_recv_t that the file has"),
     ("/ucs/base.h", "ri_relax", "an instruction; the folder has no word"),
     ("/worker_life.c", "ri_worker_", ABOVE_WORKER),
     ("/worker_progress.c", "ri_worker_", ABOVE_WORKER),
@@ -53,7 +54,9 @@ def functions(text, is_header):
 
 def words_of(path):
     """The name of a file in names of functions."""
-    return re.sub(r"^ucxri_", "", os.path.splitext(os.path.basename(path))[0])
+    words = re.sub(r"^ucxri_", "", os.path.splitext(os.path.basename(path))[0])
+    folder = os.path.basename(os.path.dirname(path))
+    return re.sub(rf"^{folder}_", "", words) if "/uct/" in path else words
 
 
 def beginnings(path):

@@ -5,7 +5,7 @@
 Usage: tests_map.py TOP [NAME...]
 
 Each source file of src has tests: test_<file>*.cc in its own folder below test/gtest/unit, where
-the file's name may have that of its folder before it (uct/ib/ud/test_ud_wire.cc tests ud/wire.c),
+the file's name may have that of its folder before it (uct/ib/ud/test_ud_wire.cc tests ud/ud_wire.c),
 or what a line of test/gtest/unit/map.tsv names. A test belongs to the source file with the longest
 name that it begins with: test_rtr_state.cc to rtr_state.c, and not to rtr.c. A source file is a .c
 file, or a header that has functions and no .c file of its name.

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The eager channel through a network, between the most active pairs (uct/ib/rc/channel.h): who
+ * The eager channel through a network, between the most active pairs (uct/ib/rc/rc_channel.h): who
  * has one, what travels through it, and its receiver's end. channel_out.h has its sender's end.
  * (protocol.md section 6)
  *

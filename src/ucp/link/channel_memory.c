@@ -5,7 +5,7 @@
  * The memory of one end of a channel.
  */
 #include "channel_memory.h"
-#include "../../uct/ib/rc/channel.h"
+#include "../../uct/ib/rc/rc_channel.h"
 
 #include <sys/mman.h>
 

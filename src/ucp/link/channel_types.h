@@ -9,7 +9,7 @@
 
 #include "../core/types/types.h"
 #include "../../uct/api/plane.h"
-#include "../../uct/ib/rc/channel.h"
+#include "../../uct/ib/rc/rc_channel.h"
 
 /*
  * The sender's end of a channel (ri_channel_out_t.state). Legal changes, which

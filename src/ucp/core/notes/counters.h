@@ -23,7 +23,7 @@
 
 #include "../../../ucs/base.h"
 #include "../../../uct/api/plane.h"
-#include "../../../uct/ib/ud/transfer.h"
+#include "../../../uct/ib/ud/ud_transfer.h"
 
 /* Counters of one conn: name, unit, what it counts. */
 /* clang-format off */

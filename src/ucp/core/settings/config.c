@@ -13,7 +13,7 @@
 #include "../../../ucs/misspelt.h"
 #include "../../../ucs/log.h"
 #include "../../../ucs/warn_once.h"
-#include "../../../uct/ib/rc/channel.h"
+#include "../../../uct/ib/rc/rc_channel.h"
 #include "../../../uct/shm/ring.h"
 #include "../../../uct/shm/quick.h"
 

@@ -9,8 +9,8 @@
 #include "../../../ucs/settings.h"
 #include "../../wire/grid.h"
 #include "../../wire/wire.h"
-#include "../../../uct/ib/rc/channel.h"
-#include "../../../uct/ib/ud/transfer.h"
+#include "../../../uct/ib/rc/rc_channel.h"
+#include "../../../uct/ib/ud/ud_transfer.h"
 
 #define FIELD(_member) offsetof(ri_config_t, _member)
 

@@ -22,7 +22,7 @@
 #include "types.h"
 
 #include "../../wire/msg.h"
-#include "../../../uct/ib/rc/channel.h"
+#include "../../../uct/ib/rc/rc_channel.h"
 #include "../../../uct/shm/ring.h"
 
 /* What UCX hands over with an active message, besides its header and its data. */

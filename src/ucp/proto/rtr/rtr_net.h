@@ -12,7 +12,7 @@
  * it (stream->stalled).
  *
  * What ends all RTRs of a peer without asking is the end of this side's end of the way: nothing
- * is written by it after that, and what was before has told (uct/ib/rc/notify.h).
+ * is written by it after that, and what was before has told (uct/ib/rc/rc_notify.h).
  *
  * A notification is taken as the PLACED that it stands for.
  */

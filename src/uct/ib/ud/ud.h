@@ -34,7 +34,7 @@
 #ifndef RI_UD_H
 #define RI_UD_H
 
-#include "wire.h"
+#include "ud_wire.h"
 
 /* What a transfer tells its protocol, in whose memory this is until done(). Neither is called
  * from within the call that began the transfer. They may begin and cancel others, and end

@@ -31,8 +31,8 @@ extern "C" {
 extern "C" {
 #include "ucs/clock.h"
 #include "uct/ib/device/device.h"
-#include "uct/ib/rc/base.h"
-#include "uct/ib/rc/end.h"
+#include "uct/ib/rc/rc_base.h"
+#include "uct/ib/rc/rc_end.h"
 }
 
 namespace fake {

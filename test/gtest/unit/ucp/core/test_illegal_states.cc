@@ -12,8 +12,8 @@ extern "C" {
 #include "ucp/proto/rndv/rndv_ud.h"
 #include "ucp/proto/rtr/rtr_state.h"
 #include "ucp/rma/rkey.h"
-#include "uct/ib/rc/base.h"
-#include "uct/ib/ud/base.h"
+#include "uct/ib/rc/rc_base.h"
+#include "uct/ib/ud/ud_base.h"
 }
 
 #include <gtest/gtest.h>

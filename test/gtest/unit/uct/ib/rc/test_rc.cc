@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/uct/ib/rc/plane.c, on a device of the test's own: open and connect. */
+/* src/uct/ib/rc/rc_plane.c, on a device of the test's own: open and connect. */
 
 #include "rc_test.h"
 

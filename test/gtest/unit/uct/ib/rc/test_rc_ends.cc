@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* Ways of the rc plane (src/uct/ib/rc/end.[hc]) that fail, and that end, on a device of the test's
+/* Ways of the rc plane (src/uct/ib/rc/rc_end.[hc]) that fail, and that end, on a device of the test's
  * own. */
 
 #include "rc_test.h"

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* How many long writes a way says it is behind. (src/uct/ib/rc/queue.c) */
+/* How many long writes a way says it is behind. (src/uct/ib/rc/rc_queue.c) */
 
 #include "rc_test.h"
 

@@ -3,7 +3,7 @@
 /*
  * Writes with an immediate, by the rc plane, on whatever device there is
  * (LD_PRELOAD=test/bin/libsofthca.so is one). Both ends are in this process. Without any
- * device they are skipped. (src/uct/ib/rc/notify.c)
+ * device they are skipped. (src/uct/ib/rc/rc_notify.c)
  */
 
 #include "rc_test.h"

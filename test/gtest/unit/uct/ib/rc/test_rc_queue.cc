@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/uct/ib/rc/queue.[hc], on a device of the test's own: transfers that end well. */
+/* src/uct/ib/rc/rc_queue.[hc], on a device of the test's own: transfers that end well. */
 
 #include "rc_test.h"
 

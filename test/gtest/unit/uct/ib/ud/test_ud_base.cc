@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/uct/ib/ud/base.h: the states of a receive */
+/* src/uct/ib/ud/ud_base.h: the states of a receive */
 
 #include "unit/common/state_changes.h"
 
@@ -8,7 +8,7 @@
 #include <limits> /* verbs.h wants it in C++, and not as C */
 
 extern "C" {
-#include "uct/ib/ud/base.h"
+#include "uct/ib/ud/ud_base.h"
 }
 
 namespace {

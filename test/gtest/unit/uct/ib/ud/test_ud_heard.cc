@@ -2,7 +2,7 @@
 
 /*
  * Control messages of the ud plane that get lost, one type after the other, and who knows of the
- * end of a transfer (src/uct/ib/ud/heard.c). They need the software HCA; without any device they
+ * end of a transfer (src/uct/ib/ud/ud_heard.c). They need the software HCA; without any device they
  * are skipped.
  */
 

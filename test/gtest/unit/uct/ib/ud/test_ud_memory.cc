@@ -4,7 +4,7 @@
  * Lists of memory that are too short or whose lengths overflow, and random parts of random lists:
  * what is described and copied is compared with the addresses of all bytes. No device is needed.
  * Memory outside of a part is not looked at after a copy. A list for which there is no memory is
- * not tried. (src/uct/ib/ud/memory.[hc])
+ * not tried. (src/uct/ib/ud/ud_memory.[hc])
  */
 
 #include "unit/common/ri_cpp.h"
@@ -15,7 +15,7 @@
 #include <vector>
 
 extern "C" {
-#include "uct/ib/ud/memory.h"
+#include "uct/ib/ud/ud_memory.h"
 }
 
 #if HAVE_VERBS

@@ -3,7 +3,7 @@
 /*
  * Which completion queues of the ud plane are polled when many receive, on whatever device there
  * is (LD_PRELOAD=test/bin/libsofthca.so is one). Without any they are skipped.
- * (src/uct/ib/ud/recv.c)
+ * (src/uct/ib/ud/ud_recv.c)
  */
 
 #include "ud_test.h"

@@ -4,7 +4,7 @@
  * What the ud plane writes and what it refuses to read: the layout, as numbers of its own, a
  * control message there and back, and messages and targets with one wrong field at a time. All
  * types of control messages have the same form, so one stands for all. The order of bytes on
- * another processor cannot be tested here. (src/uct/ib/ud/wire.[hc])
+ * another processor cannot be tested here. (src/uct/ib/ud/ud_wire.[hc])
  */
 
 #include "unit/common/ri_cpp.h"
@@ -14,7 +14,7 @@
 #include <vector>
 
 extern "C" {
-#include "uct/ib/ud/wire.h"
+#include "uct/ib/ud/ud_wire.h"
 }
 
 namespace {

@@ -19,8 +19,8 @@
 #include <vector>
 
 extern "C" {
-#include "uct/ib/ud/rx.h"
-#include "uct/ib/ud/tx.h"
+#include "uct/ib/ud/ud_rx.h"
+#include "uct/ib/ud/ud_tx.h"
 }
 
 namespace ud_sim {

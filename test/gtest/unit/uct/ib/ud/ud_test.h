@@ -29,15 +29,15 @@ extern "C" {
 #include <vector>
 
 extern "C" {
-#include "uct/ib/ud/base.h"
-#include "uct/ib/ud/cancel.h"
-#include "uct/ib/ud/control.h"
-#include "uct/ib/ud/heard.h"
-#include "uct/ib/ud/number.h"
-#include "uct/ib/ud/queue.h"
-#include "uct/ib/ud/recv.h"
-#include "uct/ib/ud/send.h"
-#include "uct/ib/ud/way.h"
+#include "uct/ib/ud/ud_base.h"
+#include "uct/ib/ud/ud_cancel.h"
+#include "uct/ib/ud/ud_control.h"
+#include "uct/ib/ud/ud_heard.h"
+#include "uct/ib/ud/ud_number.h"
+#include "uct/ib/ud/ud_queue.h"
+#include "uct/ib/ud/ud_recv.h"
+#include "uct/ib/ud/ud_send.h"
+#include "uct/ib/ud/ud_way.h"
 }
 
 typedef std::vector<ri_segment_t> segments;
