@@ -9,7 +9,7 @@
 #ifndef RI_WIN_ACCUMULATE_H
 #define RI_WIN_ACCUMULATE_H
 
-#include "move.h"
+#include "buffer_move.h"
 #include "window.h"
 
 /**

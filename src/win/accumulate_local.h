@@ -7,7 +7,7 @@
 #ifndef RI_WIN_ACCUMULATE_LOCAL_H
 #define RI_WIN_ACCUMULATE_LOCAL_H
 
-#include "move.h"
+#include "buffer_move.h"
 #include "window.h"
 
 /**

@@ -8,12 +8,12 @@
  */
 #include "accumulate_remote.h"
 #include "accumulate_local.h"
-#include "command.h"
+#include "rank_command.h"
 #include "pieces.h"
-#include "room.h"
+#include "temporary.h"
 #include "remote.h"
 #include "stripe.h"
-#include "walk.h"
+#include "buffer_walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +85,8 @@ static int remote_combine(ri_window_t *window, const ri_window_part_t *part,
                           char *result, const ri_segment_t *pieces, size_t count,
                           size_t bytes)
 {
-    ri_room_t room;
-    char *memory         = ri_room_get(&room, bytes);
+    ri_temporary_t room;
+    char *memory         = ri_temporary_get(&room, bytes);
     ri_stripes_t stripes = 0;
     size_t i;
     int error;
@@ -103,7 +103,7 @@ static int remote_combine(ri_window_t *window, const ri_window_part_t *part,
                                   memory);
         error = remote_unlock(window, part, stripes, error);
     }
-    ri_room_free(&room);
+    ri_temporary_free(&room);
     return error;
 }
 

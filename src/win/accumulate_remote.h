@@ -9,7 +9,7 @@
 #ifndef RI_WIN_ACCUMULATE_REMOTE_H
 #define RI_WIN_ACCUMULATE_REMOTE_H
 
-#include "move.h"
+#include "buffer_move.h"
 #include "window.h"
 
 /** Combine elements with those of a target, whose memory is in the process of @a part. The other

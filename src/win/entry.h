@@ -7,7 +7,7 @@
 #ifndef RI_WIN_ENTRY_H
 #define RI_WIN_ENTRY_H
 
-#include "real.h"
+#include "real_mpi.h"
 #include "window.h"
 
 /* Both names of a function of MPI. */

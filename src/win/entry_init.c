@@ -6,8 +6,8 @@
  * Each function calls the next one of its own name: with MPI_ that may be a tool's, which calls
  * PMPI_.
  */
-#include "present.h"
-#include "real.h"
+#include "ranks_here.h"
+#include "real_mpi.h"
 #include "setting.h"
 #include "../ucs/log.h"
 
@@ -38,7 +38,7 @@ static void init_begin(void)
 {
     ri_setting_warn();
     if (init_takes_windows()) {
-        ri_present_begin();
+        ri_ranks_here_begin();
     }
 }
 
@@ -51,7 +51,7 @@ static void init_begin(void)
         if (next != NULL) { \
             init_begin(); \
             error = next _args; \
-            ri_present_end(error == MPI_SUCCESS); \
+            ri_ranks_here_end(error == MPI_SUCCESS); \
         } \
         return error; \
     }

@@ -5,7 +5,7 @@
  * The one-sided operations of MPI, in the place of the MPI's own. Each has two names: Fortran
  * programs and tools reach the MPI by that of the profiling interface.
  */
-#include "call.h"
+#include "op_call.h"
 #include "entry.h"
 
 #define BUFFER(_of) \

@@ -5,7 +5,7 @@
  * First fence, then post, start, complete and wait, then locks.
  */
 #include "epoch.h"
-#include "command.h"
+#include "rank_command.h"
 #include "remote.h"
 
 #include <stdlib.h>

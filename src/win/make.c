@@ -14,8 +14,8 @@
 #include "make_net.h"
 #include "make_remote.h"
 #include "remote.h"
-#include "present.h"
-#include "real.h"
+#include "ranks_here.h"
+#include "real_mpi.h"
 #include "setting.h"
 #include "tell.h"
 #include "../ucs/log.h"
@@ -49,23 +49,24 @@ static size_t make_control_size(int ranks)
 }
 
 /* The bytes at the start of the file of a host. */
-static size_t make_controls_size(const ri_make_told_t *told, int rank, int ranks)
+static size_t make_controls_size(const ri_make_agree_t *told, int rank, int ranks)
 {
-    return make_pages((size_t)ri_make_told_neighbours(told, rank, ranks) *
+    return make_pages((size_t)ri_make_agree_neighbours(told, rank, ranks) *
                       make_control_size(ranks));
 }
 
 /* Where the memory of each rank on the host of @a rank begins, in the file. @return The size of the
  * file. */
-static size_t make_places(const ri_make_told_t *told, int rank, int ranks, size_t *places)
+static size_t make_places(const ri_make_agree_t *told, int rank, int ranks,
+                          size_t *places)
 {
     size_t at = make_controls_size(told, rank, ranks);
     int i;
 
     for (i = 0; i < ranks; ++i) {
         places[i] = at;
-        if (ri_make_told_is_remote(told[0].flavor) ||
-            !ri_make_told_share_host(told, i, rank)) {
+        if (ri_make_agree_is_remote(told[0].flavor) ||
+            !ri_make_agree_share_host(told, i, rank)) {
             continue;
         }
         at += (size_t)told[i].size;
@@ -78,14 +79,14 @@ static size_t make_places(const ri_make_told_t *told, int rank, int ranks, size_
 
 /* Hear of the file of this host. @a file is that of the rank, if it has made one, and then that of
  * the host; its size is 0 if there is none. */
-static void make_hear_file(const ri_make_told_t *told, int rank, int ranks, MPI_Comm comm,
-                           make_file_t *file)
+static void make_hear_file(const ri_make_agree_t *told, int rank, int ranks,
+                           MPI_Comm comm, make_file_t *file)
 {
-    int first = ri_make_told_first(told, rank);
+    int first = ri_make_agree_first(told, rank);
     make_file_t *files;
     int error;
 
-    if (ri_make_told_is_one_host(told, ranks)) {
+    if (ri_make_agree_is_one_host(told, ranks)) {
         error = PMPI_Bcast(file, (int)sizeof(*file), MPI_BYTE, 0, comm);
     } else {
         files = malloc((size_t)ranks * sizeof(*files));
@@ -107,11 +108,11 @@ static void make_hear_file(const ri_make_told_t *told, int rank, int ranks, MPI_
 }
 
 /* The file of this host, in all of its processes. @return Where it is in this one, or NULL. */
-static void *make_map(const ri_make_args_t *args, const ri_make_told_t *told, int rank,
+static void *make_map(const ri_make_args_t *args, const ri_make_agree_t *told, int rank,
                       int ranks, size_t size)
 {
     size_t there     = make_controls_size(told, rank, ranks);
-    int first        = ri_make_told_first(told, rank);
+    int first        = ri_make_agree_first(told, rank);
     make_file_t file = {.fd = -1};
     void *map        = NULL;
     int have_all, fd = -1;
@@ -127,7 +128,7 @@ static void *make_map(const ri_make_args_t *args, const ri_make_told_t *told, in
         map = ri_shared_file_open(told[first].process.pid, (uint32_t)file.fd, size,
                                   there);
     }
-    have_all = ri_make_told_by_all(map != NULL, args->comm);
+    have_all = ri_make_agree_by_all(map != NULL, args->comm);
     if (fd >= 0) {
         close(fd);
     }
@@ -139,14 +140,14 @@ static void *make_map(const ri_make_args_t *args, const ri_make_told_t *told, in
 }
 
 /* Note the host of the next rank. @return Its first rank. */
-static int make_note_host(ri_window_t *window, const ri_make_told_t *told, int rank)
+static int make_note_host(ri_window_t *window, const ri_make_agree_t *told, int rank)
 {
     int first;
 
-    if ((rank > 0) && ri_make_told_share_host(told, rank, rank - 1)) {
+    if ((rank > 0) && ri_make_agree_share_host(told, rank, rank - 1)) {
         return window->parts[rank - 1].first;
     }
-    first = ri_make_told_first(told, rank);
+    first = ri_make_agree_first(told, rank);
     if (first == rank) {
         window->hosts[window->num_hosts++] = rank;
     }
@@ -154,7 +155,7 @@ static int make_note_host(ri_window_t *window, const ri_make_told_t *told, int r
 }
 
 /* @return A window without a handle, or NULL. */
-static ri_window_t *make_window(const ri_make_args_t *args, const ri_make_told_t *told,
+static ri_window_t *make_window(const ri_make_args_t *args, const ri_make_agree_t *told,
                                 int rank, int ranks)
 {
     ri_window_t *window = calloc(1, sizeof(*window));
@@ -170,7 +171,7 @@ static ri_window_t *make_window(const ri_make_args_t *args, const ri_make_told_t
     }
     is_ok = (window != NULL) && (places != NULL) && (window->parts != NULL) &&
             (window->hosts != NULL) && (window->targets != NULL);
-    if (ri_make_told_by_all(is_ok, args->comm)) {
+    if (ri_make_agree_by_all(is_ok, args->comm)) {
         window->file_size = make_places(told, rank, ranks, places);
         window->file      = make_map(args, told, rank, ranks, window->file_size);
     }
@@ -179,14 +180,15 @@ static ri_window_t *make_window(const ri_make_args_t *args, const ri_make_told_t
     }
     map = control = window->file;
     for (i = 0; i < ranks; ++i) {
-        window->parts[i] = (ri_window_part_t){
-                .base = map + places[i],
-                .size = (args->flavor == MPI_WIN_FLAVOR_DYNAMIC) ? RI_MAKE_TOLD_SIZE_MAX :
-                                                                   (MPI_Aint)told[i].size,
-                .disp_unit = (MPI_Aint)told[i].disp_unit,
-                .first     = make_note_host(window, told, i),
-                .process   = told[i].process};
-        if (ri_make_told_share_host(told, i, rank)) {
+        window->parts[i] =
+                (ri_window_part_t){.base      = map + places[i],
+                                   .size      = (args->flavor == MPI_WIN_FLAVOR_DYNAMIC) ?
+                                                        RI_MAKE_AGREE_SIZE_MAX :
+                                                        (MPI_Aint)told[i].size,
+                                   .disp_unit = (MPI_Aint)told[i].disp_unit,
+                                   .first     = make_note_host(window, told, i),
+                                   .process   = told[i].process};
+        if (ri_make_agree_share_host(told, i, rank)) {
             window->parts[i].control = (ri_window_control_t *)control;
             control += make_control_size(ranks);
         }
@@ -278,7 +280,7 @@ static int make_finish(const ri_make_args_t *args, ri_window_t *window)
         is_ok          = 0;
     }
     is_ok = is_ok && ri_window_add(window);
-    if (ri_make_told_by_all(is_ok, args->comm)) {
+    if (ri_make_agree_by_all(is_ok, args->comm)) {
         return 1;
     }
     if (is_ok) {
@@ -310,14 +312,14 @@ static const char *make_own_objection(const ri_make_args_t *args, int ranks,
         (PMPI_Finalized(&is_over) != MPI_SUCCESS) || is_over) {
         return "there is no MPI_COMM_WORLD";
     }
-    return ri_present_objection(args->comm, ranks, speaker_p);
+    return ri_ranks_here_objection(args->comm, ranks, speaker_p);
 }
 
 /* Make all of a window that the ranks have agreed on. @a ops leads to memory of the program's own;
  * NULL: the window has memory of the library's. @return Why there is none, or NULL: it is made. The
  * same on all ranks. */
 static const char *make_agreed(const ri_make_args_t *args, const ri_window_ops_t *ops,
-                               const ri_make_told_t *told, int rank, int ranks,
+                               const ri_make_agree_t *told, int rank, int ranks,
                                ri_window_t **window_p)
 {
     ri_window_t *window = make_window(args, told, rank, ranks);
@@ -327,8 +329,8 @@ static const char *make_agreed(const ri_make_args_t *args, const ri_window_ops_t
         return "there is no memory, or the ranks cannot map it";
     }
     if ((ops != NULL) && !ri_make_remote(window, ops, args->comm, args->base)) {
-        objection = RI_MAKE_TOLD_UNREACHABLE;
-    } else if (!ri_make_told_is_one_host(told, ranks) &&
+        objection = RI_MAKE_AGREE_UNREACHABLE;
+    } else if (!ri_make_agree_is_one_host(told, ranks) &&
                !ri_make_net(window, ri_make_net_ops(), args->comm)) {
         objection = "the ranks cannot reach each other through the network";
     } else if (!make_finish(args, window)) {
@@ -346,7 +348,7 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
     const ri_window_ops_t *ops = NULL;
     ri_window_t *window        = NULL;
     const char *objection;
-    ri_make_told_t *told;
+    ri_make_agree_t *told;
     int rank, ranks, speaker, is_inter;
 
     /* Nothing is there then but what ri_real() looks for */
@@ -365,14 +367,14 @@ int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p)
         ri_tell_left(objection, (speaker < 0) || (rank == speaker));
         return 0;
     }
-    if (ri_make_told_is_remote(args->flavor)) {
+    if (ri_make_agree_is_remote(args->flavor)) {
         ops = ri_make_remote_ops(args->base, args->size);
     }
-    told = ri_make_told_exchange(args, ranks, ops != NULL, ri_make_net_ops() != NULL);
+    told = ri_make_agree_exchange(args, ranks, ops != NULL, ri_make_net_ops() != NULL);
     if (told == NULL) {
         return 0;
     }
-    objection = ri_make_told_objection(told, ranks);
+    objection = ri_make_agree_objection(told, ranks);
     if (objection == NULL) {
         objection = make_agreed(args, ops, told, rank, ranks, &window);
     }

@@ -8,7 +8,7 @@
 #ifndef RI_WIN_MAKE_H
 #define RI_WIN_MAKE_H
 
-#include "make_told.h"
+#include "make_agree.h"
 
 /**
  * Make a window. Collective.

@@ -7,7 +7,7 @@
  */
 #include "make_net.h"
 #include "make_remote.h"
-#include "make_told.h"
+#include "make_agree.h"
 #include "remote.h"
 #include "setting.h"
 
@@ -39,7 +39,7 @@ static char *make_net_tell(const ri_window_t *window, const void *told, size_t l
         memcpy(one, &mine, sizeof(mine));
         memcpy(one + sizeof(mine), told, length);
     }
-    if (!ri_make_told_by_all(is_ok, comm) ||
+    if (!ri_make_agree_by_all(is_ok, comm) ||
         (PMPI_Allgather(one, (int)most, MPI_BYTE, all, (int)most, MPI_BYTE, comm) !=
          MPI_SUCCESS)) {
         free(all);
@@ -98,8 +98,8 @@ int ri_make_net(ri_window_t *window, const ri_window_ops_t *ops, MPI_Comm comm)
     }
     all   = make_net_tell(window, (window->shown == NULL) ? NULL : told, length, comm,
                           &room);
-    is_ok = ri_make_told_by_all((all != NULL) && make_net_connect(window, all, room),
-                                comm);
+    is_ok = ri_make_agree_by_all((all != NULL) && make_net_connect(window, all, room),
+                                 comm);
     free(all);
     free(told);
     return is_ok;

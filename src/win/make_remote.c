@@ -7,9 +7,9 @@
  */
 #define _GNU_SOURCE
 #include "make_remote.h"
-#include "make_told.h"
+#include "make_agree.h"
 #include "accumulate_remote.h"
-#include "command.h"
+#include "rank_command.h"
 #include "remote.h"
 
 #include <stdlib.h>
@@ -97,10 +97,10 @@ int ri_make_remote(ri_window_t *window, const ri_window_ops_t *ops, MPI_Comm com
     if ((memories != NULL) && ops->self(&mine.address)) {
         mine.region = own->region;
     }
-    is_ok = ri_make_told_by_all(mine.region != 0, comm) &&
+    is_ok = ri_make_agree_by_all(mine.region != 0, comm) &&
             (PMPI_Allgather(&mine, (int)sizeof(mine), MPI_BYTE, memories,
                             (int)sizeof(mine), MPI_BYTE, comm) == MPI_SUCCESS);
-    is_ok = ri_make_told_by_all(is_ok && make_connect(window, memories), comm);
+    is_ok = ri_make_agree_by_all(is_ok && make_connect(window, memories), comm);
     free(memories);
     return is_ok;
 }

@@ -8,7 +8,7 @@
 #ifndef RI_WIN_PIECES_H
 #define RI_WIN_PIECES_H
 
-#include "move.h"
+#include "buffer_move.h"
 #include "window.h"
 #include "../uct/api/plane.h"
 

@@ -9,8 +9,8 @@
 #include "remote.h"
 #include "element.h"
 #include "pieces.h"
-#include "room.h"
-#include "walk.h"
+#include "temporary.h"
+#include "buffer_walk.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -224,7 +224,7 @@ int ri_remote_put(ri_window_t *window, int rank, const ri_typed_t *from,
                   const ri_typed_t *to)
 {
     size_t size = ri_move_typed_size(from);
-    ri_room_t room;
+    ri_temporary_t room;
     char *packed;
     int error;
 
@@ -240,7 +240,7 @@ int ri_remote_put(ri_window_t *window, int rank, const ri_typed_t *from,
     if (from->type->is_contiguous) {
         return remote_put_packed(window, rank, from->buffer, size, to);
     }
-    packed = ri_room_get(&room, size);
+    packed = ri_temporary_get(&room, size);
     if (packed == NULL) {
         return MPI_ERR_NO_MEM;
     }
@@ -249,7 +249,7 @@ int ri_remote_put(ri_window_t *window, int rank, const ri_typed_t *from,
         error = remote_put_packed(window, rank, packed, size, to);
         error = remote_here(&window->parts[rank], error);
     }
-    ri_room_free(&room);
+    ri_temporary_free(&room);
     return error;
 }
 
@@ -266,7 +266,7 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
                   const ri_typed_t *to)
 {
     size_t size = ri_move_typed_size(from);
-    ri_room_t room;
+    ri_temporary_t room;
     char *packed;
     int error;
 
@@ -286,7 +286,7 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
     if (to->type->is_contiguous) {
         return remote_get_packed(window, rank, from, to->buffer, size);
     }
-    packed = ri_room_get(&room, size);
+    packed = ri_temporary_get(&room, size);
     if (packed == NULL) {
         return MPI_ERR_NO_MEM;
     }
@@ -295,7 +295,7 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
     if (error == MPI_SUCCESS) {
         error = remote_unpack(packed, size, to);
     }
-    ri_room_free(&room);
+    ri_temporary_free(&room);
     return error;
 }
 

@@ -9,7 +9,7 @@
 #ifndef RI_WIN_REMOTE_H
 #define RI_WIN_REMOTE_H
 
-#include "move.h"
+#include "buffer_move.h"
 #include "window.h"
 
 /** @return What libucxri.so can do, or NULL: it is not there, not in use, or of another version. */

@@ -8,7 +8,7 @@
  * the program has made is not in the file, and is reached by means of libucxri.so (remote.h).
  *
  * A window of several hosts has such a file on each of them. A rank of another host is asked for
- * what is about its control memory (command.h).
+ * what is about its control memory (rank_command.h).
  *
  * The MPI has a window, too, of this process alone, and of its memory. Its handle is what the
  * program knows, and has the name, the info, the attributes and the error handler. No operation is

@@ -216,7 +216,7 @@ static void in_the_place(int kind)
     int fd;
 
     by_slurm();
-    if (!ri_job_find(&present.job) || !present_set_path()) {
+    if (!ri_job_find(&present.job) || !ranks_set_path()) {
         exit(97);
     }
     if (S_ISLNK(kind)) {

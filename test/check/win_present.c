@@ -1,12 +1,12 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Which ranks see each other as those that have the library for windows (src/win/present.c): each rank
+ * Which ranks see each other as those that have the library for windows (src/win/ranks_here.c): each rank
  * is a child of this process, with the variables of a launcher and with functions of MPI that know no
  * more than its number. The file is compiled with the headers of either MPI, and needs none to run. It
  * includes the source, whose state it looks at.
  */
-#include "win/present.c"
+#include "win/ranks_here.c"
 #include "present_cases.h"
 
 #include <errno.h>
@@ -76,21 +76,21 @@ static void run_rank(const test_case_t *test)
     test->prepare();
     mapping = test->mapping;
     if (!is_absent) {
-        ri_present_begin();
-        ri_present_begin(); /* as where one function of MPI calls the other */
+        ri_ranks_here_begin();
+        ri_ranks_here_begin(); /* as where one function of MPI calls the other */
     }
     say(BEGUN);
     wait_for(MAY_END);
     if (!is_absent) {
-        ri_present_end(test->absent != MPI_FAILS);
-        ri_present_end(1);
+        ri_ranks_here_end(test->absent != MPI_FAILS);
+        ri_ranks_here_end(1);
     }
     say(ENDED);
     wait_for(MAY_LOOK);
     if (test->later != NULL) {
         test->later();
     }
-    result = found(ri_present_objection(MPI_COMM_WORLD, test->ranks, &speaker));
+    result = found(ri_ranks_here_objection(MPI_COMM_WORLD, test->ranks, &speaker));
     if ((result == ABSENT) && (speaker != test->speakers[rank])) {
         fprintf(stderr, "%s: rank %d: speaker %d\n", test->name, rank, speaker);
         result = 95;
@@ -198,9 +198,9 @@ static void run_at_random(int seed)
             srand((unsigned)(seed * RANKS + my_rank));
             by_slurm();
             usleep((useconds_t)(rand() % 400));
-            ri_present_begin();
+            ri_ranks_here_begin();
             usleep((useconds_t)(rand() % 400));
-            ri_present_end(1);
+            ri_ranks_here_end(1);
             for (other = 0; other < RANKS; ++other) {
                 sees[my_rank][other] = (present.why == NULL) && present.is_here[other];
             }

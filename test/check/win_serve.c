@@ -7,7 +7,7 @@
  */
 #include "win/accumulate_remote.h"
 #include "win/attached.h"
-#include "win/command.h"
+#include "win/rank_command.h"
 #include "win/pieces.h"
 #include "win/stripe.h"
 

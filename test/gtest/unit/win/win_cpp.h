@@ -18,7 +18,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 extern "C" {
-#include "win/command.h"
+#include "win/rank_command.h"
 #include "win/element.h"
 #include "win/epoch.h"
 #include "win/remote.h"

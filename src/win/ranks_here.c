@@ -18,7 +18,7 @@
  * Rejected: a socket for each rank, which the others connect to: what a rank sees depends on when
  * it looks. A lock of each rank in a file: a program that closes all its files gives it back.
  */
-#include "present.h"
+#include "ranks_here.h"
 #include "job.h"
 #include "setting.h"
 #include "../ucp/core/types/window_ops.h"
@@ -39,25 +39,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PRESENT_FOLDER "/dev/shm"
+#define RANKS_FOLDER "/dev/shm"
 
-#define PRESENT_NO_PLACE "the ranks cannot meet in " PRESENT_FOLDER
+#define RANKS_NO_PLACE "the ranks cannot meet in " RANKS_FOLDER
 
-#define PRESENT_LOCKED \
-    "a file in " PRESENT_FOLDER " stays locked; a rank that was stopped may have it"
+#define RANKS_LOCKED \
+    "a file in " RANKS_FOLDER " stays locked; a rank that was stopped may have it"
 
 /* With it an MPI numbers the ranks otherwise than the launcher. */
-#define PRESENT_REORDER "MPICH_RANK_REORDER_METHOD"
+#define RANKS_REORDER "MPICH_RANK_REORDER_METHOD"
 
 /* Behind the numbers of the ranks. */
-#define PRESENT_END UINT32_MAX
+#define RANKS_END UINT32_MAX
 
 /* No job has as many ranks on a host; a file that is longer was not written by this library. */
-#define PRESENT_MAX 65536
+#define RANKS_MAX 65536
 
 /* The file is locked for some microseconds. It takes longer if the process that has locked it was
  * stopped: so many seconds are waited for that. */
-#define PRESENT_PATIENCE 20
+#define RANKS_PATIENCE 20
 
 /* All under the lock. */
 static struct {
@@ -75,27 +75,27 @@ static struct {
              .why  = "MPI_Init() was not called by way of this library"};
 
 /* @return Whether the file has a name. */
-static int present_set_path(void)
+static int ranks_set_path(void)
 {
     uint64_t hash = ri_hash_text(present.job.name);
     uint64_t host = ri_host_id();
 
     snprintf(present.path, sizeof(present.path),
-             PRESENT_FOLDER "/ucxri-win.%u.%016llx.%016llx", (unsigned)geteuid(),
+             RANKS_FOLDER "/ucxri-win.%u.%016llx.%016llx", (unsigned)geteuid(),
              (unsigned long long)host, (unsigned long long)hash);
     return host != 0;
 }
 
-static void present_unlock_file(void)
+static void ranks_unlock_file(void)
 {
     flock(present.fd, LOCK_UN);
 }
 
 /* With the lock of the file nobody else reads or changes it. @return Whether this process has
  * it. */
-static int present_lock_file(void)
+static int ranks_lock_file(void)
 {
-    double end = ri_clock_now() + PRESENT_PATIENCE;
+    double end = ri_clock_now() + RANKS_PATIENCE;
 
     while (flock(present.fd, LOCK_EX | LOCK_NB) != 0) {
         if (((errno != EWOULDBLOCK) && (errno != EINTR)) || (ri_clock_now() > end)) {
@@ -106,7 +106,7 @@ static int present_lock_file(void)
     return 1;
 }
 
-static void present_close(void)
+static void ranks_close(void)
 {
     close(present.fd);
     present.fd = -1;
@@ -114,7 +114,7 @@ static void present_close(void)
 
 /* Any user may have made a file of that name, or a link to another one. @return Whether it is one
  * that this library has made for this user. */
-static int present_is_own_file(void)
+static int ranks_is_own_file(void)
 {
     struct stat st;
 
@@ -123,7 +123,7 @@ static int present_is_own_file(void)
 }
 
 /* Remove the name, if it is still that of this file. */
-static void present_remove_name(void)
+static void ranks_remove_name(void)
 {
     struct stat mine, named;
 
@@ -134,13 +134,13 @@ static void present_remove_name(void)
 }
 
 /* With the lock of the file. @return All numbers in it, for free(), or NULL. */
-static uint32_t *present_read(size_t *count_p)
+static uint32_t *ranks_read(size_t *count_p)
 {
     uint32_t *here;
     struct stat st;
 
     if ((fstat(present.fd, &st) != 0) ||
-        (st.st_size > (off_t)(PRESENT_MAX * sizeof(*here))) ||
+        (st.st_size > (off_t)(RANKS_MAX * sizeof(*here))) ||
         (st.st_size % (off_t)sizeof(*here) != 0)) {
         return NULL;
     }
@@ -155,81 +155,81 @@ static uint32_t *present_read(size_t *count_p)
 }
 
 /* With the lock of the file. */
-static int present_write(uint32_t number)
+static int ranks_write(uint32_t number)
 {
     return write(present.fd, &number, sizeof(number)) == sizeof(number);
 }
 
 /* What has become of a try to enter a file. */
-typedef enum present_try {
-    PRESENT_IN,
-    PRESENT_AGAIN, /* nobody can enter it any more */
-    PRESENT_FAILED
-} present_try_t;
+typedef enum ranks_try {
+    RANKS_IN,
+    RANKS_AGAIN, /* nobody can enter it any more */
+    RANKS_FAILED
+} ranks_try_t;
 
 /* With the lock of the file. */
-static present_try_t present_enter_locked(void)
+static ranks_try_t ranks_enter_locked(void)
 {
-    present_try_t result = PRESENT_FAILED;
-    size_t count         = 0;
-    uint32_t *here       = present_read(&count);
+    ranks_try_t result = RANKS_FAILED;
+    size_t count       = 0;
+    uint32_t *here     = ranks_read(&count);
 
     if (here == NULL) {
-        return PRESENT_FAILED;
+        return RANKS_FAILED;
     }
-    if ((count > 0) && (here[count - 1] == PRESENT_END)) {
-        present_remove_name();
-        result = PRESENT_AGAIN;
-    } else if (present_write((uint32_t)present.job.rank)) {
-        result = PRESENT_IN;
+    if ((count > 0) && (here[count - 1] == RANKS_END)) {
+        ranks_remove_name();
+        result = RANKS_AGAIN;
+    } else if (ranks_write((uint32_t)present.job.rank)) {
+        result = RANKS_IN;
     }
     free(here);
     return result;
 }
 
-static present_try_t present_enter_file(void)
+static ranks_try_t ranks_enter_file(void)
 {
-    present_try_t result = PRESENT_FAILED;
+    ranks_try_t result = RANKS_FAILED;
 
     present.fd = open(present.path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
                       S_IRUSR | S_IWUSR);
     if (present.fd < 0) {
-        return PRESENT_FAILED;
+        return RANKS_FAILED;
     }
-    if (present_is_own_file() && present_lock_file()) {
-        result = present_enter_locked();
-        present_unlock_file();
+    if (ranks_is_own_file() && ranks_lock_file()) {
+        result = ranks_enter_locked();
+        ranks_unlock_file();
     }
-    if (result != PRESENT_IN) {
-        present_close();
+    if (result != RANKS_IN) {
+        ranks_close();
     }
     return result;
 }
 
 /* @return Why this rank is not in a file, or NULL. */
-static const char *present_enter(void)
+static const char *ranks_enter(void)
 {
-    present_try_t result = PRESENT_AGAIN;
+    ranks_try_t result = RANKS_AGAIN;
     int tries;
 
-    if (getenv(PRESENT_REORDER) != NULL) {
-        return PRESENT_REORDER
+    if (getenv(RANKS_REORDER) != NULL) {
+        return RANKS_REORDER
                 " is set, so the MPI's numbers of ranks are not the launcher's";
     }
     if (!ri_job_find(&present.job)) {
         return "the launcher gives no name to the job";
     }
-    if (!present_set_path()) {
+    if (!ranks_set_path()) {
         return "/proc cannot be read";
     }
-    for (tries = 0; (tries < 100) && (result == PRESENT_AGAIN); ++tries) {
-        result = present_enter_file();
+    for (tries = 0; (tries < 100) && (result == RANKS_AGAIN); ++tries) {
+        result = ranks_enter_file();
     }
-    return (result == PRESENT_IN) ? NULL : PRESENT_NO_PLACE;
+    return (result == RANKS_IN) ? NULL : RANKS_NO_PLACE;
 }
 
 /* Others of the job are to know that this rank takes windows with those of other hosts. */
-static void present_tell(void)
+static void ranks_tell(void)
 {
     ri_window_tell_t tell = (ri_window_tell_t)dlsym(RTLD_DEFAULT, RI_WINDOW_TELL_SYMBOL);
 
@@ -240,7 +240,7 @@ static void present_tell(void)
 }
 
 /* MPI_Init() has ended, and has shown this rank who else takes such windows. */
-static void present_told(void)
+static void ranks_told(void)
 {
     ri_window_began_t began = (ri_window_began_t)dlsym(RTLD_DEFAULT,
                                                        RI_WINDOW_BEGAN_SYMBOL);
@@ -250,38 +250,38 @@ static void present_told(void)
     }
 }
 
-void ri_present_begin(void)
+void ri_ranks_here_begin(void)
 {
     pthread_mutex_lock(&present.lock);
     if (!present.has_begun) {
         present.has_begun = 1;
-        present.why       = present_enter();
+        present.why       = ranks_enter();
         if (present.why == NULL) {
-            present_tell();
+            ranks_tell();
         }
     }
     pthread_mutex_unlock(&present.lock);
 }
 
 /* The others count on this rank, and would wait for it. */
-static void __attribute__((noreturn)) present_abort(const char *why)
+static void __attribute__((noreturn)) ranks_abort(const char *why)
 {
     ri_error("the job ends, as this rank cannot see which ranks have the library for "
              "windows: %s",
              why);
     if (present.fd >= 0) {
-        present_unlock_file();
+        ranks_unlock_file();
     }
     PMPI_Abort(MPI_COMM_WORLD, 1);
     abort();
 }
 
 /* Note the ranks of the file. @return Why they are of no use, or NULL. */
-static const char *present_note(const uint32_t *here, size_t count)
+static const char *ranks_note(const uint32_t *here, size_t count)
 {
     size_t i;
 
-    for (i = 0; (i < count) && (here[i] != PRESENT_END); ++i) {
+    for (i = 0; (i < count) && (here[i] != RANKS_END); ++i) {
         if ((here[i] >= (uint32_t)present.ranks) || present.is_here[here[i]]) {
             return "two jobs have the same name";
         }
@@ -292,29 +292,28 @@ static const char *present_note(const uint32_t *here, size_t count)
 
 /* With the lock of the file: nobody enters it any more. @return Why this rank is not present, or
  * NULL. */
-static const char *present_see(void)
+static const char *ranks_see(void)
 {
     size_t count   = 0;
     int rank       = -1;
-    uint32_t *here = present_read(&count);
+    uint32_t *here = ranks_read(&count);
     const char *why;
 
     if (here == NULL) {
-        present_abort(PRESENT_NO_PLACE);
+        ranks_abort(RANKS_NO_PLACE);
     }
-    if (((count == 0) || (here[count - 1] != PRESENT_END)) &&
-        !present_write(PRESENT_END)) {
-        present_abort(PRESENT_NO_PLACE);
+    if (((count == 0) || (here[count - 1] != RANKS_END)) && !ranks_write(RANKS_END)) {
+        ranks_abort(RANKS_NO_PLACE);
     }
-    present_remove_name();
+    ranks_remove_name();
     if ((PMPI_Comm_size(MPI_COMM_WORLD, &present.ranks) != MPI_SUCCESS) ||
         (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS) ||
         ((rank != present.job.rank) && (present.ranks > 1))) {
-        present_abort("it has another number than the launcher says");
+        ranks_abort("it has another number than the launcher says");
     }
     present.is_here = calloc((size_t)present.ranks, sizeof(*present.is_here));
     if (present.is_here == NULL) {
-        present_abort("no memory");
+        ranks_abort("no memory");
     }
     if (present.ranks == 1) {
         /* The MPI may not know the launcher, which has started several: each is alone then */
@@ -323,7 +322,7 @@ static const char *present_see(void)
         free(here);
         return NULL;
     }
-    why = present_note(here, count);
+    why = ranks_note(here, count);
     free(here);
     if ((why != NULL) && present.is_told) {
         /* Ranks of other hosts count on this one; addresses tell the jobs apart */
@@ -333,28 +332,28 @@ static const char *present_see(void)
     return why;
 }
 
-void ri_present_end(int is_init)
+void ri_ranks_here_end(int is_init)
 {
     pthread_mutex_lock(&present.lock);
     if (!present.has_ended && (present.fd >= 0)) {
         if (!is_init) {
             present.why = "MPI_Init() has failed";
-            present_remove_name();
-        } else if (present_lock_file()) {
-            present.why = present_see();
-            present_unlock_file();
+            ranks_remove_name();
+        } else if (ranks_lock_file()) {
+            present.why = ranks_see();
+            ranks_unlock_file();
         } else {
-            present_abort(PRESENT_LOCKED);
+            ranks_abort(RANKS_LOCKED);
         }
-        present_close();
-        present_told();
+        ranks_close();
+        ranks_told();
     }
     present.has_ended = 1;
     pthread_mutex_unlock(&present.lock);
 }
 
 /* The ranks of MPI_COMM_WORLD that those of a communicator are. */
-static int present_world_ranks(MPI_Comm comm, int ranks, int *of_world, int *of_comm)
+static int ranks_world_ranks(MPI_Comm comm, int ranks, int *of_world, int *of_comm)
 {
     MPI_Group group, world;
     int i, is_ok;
@@ -377,20 +376,20 @@ static int present_world_ranks(MPI_Comm comm, int ranks, int *of_world, int *of_
 
 /* Have the MPI look for the address of a rank. Open MPI does so when it first has something for it:
  * a request to send, which is never started. */
-static void present_find(int rank)
+static void ranks_find(int rank)
 {
     MPI_Request request;
 
     if ((PMPI_Send_init(NULL, 0, MPI_BYTE, rank, 0, MPI_COMM_WORLD, &request) !=
          MPI_SUCCESS) ||
         (PMPI_Request_free(&request) != MPI_SUCCESS)) {
-        present_abort("the MPI has no way to a rank");
+        ranks_abort("the MPI has no way to a rank");
     }
 }
 
 /* Of a communicator with ranks of other hosts. What a rank does follows from what all ranks have
  * told, so that all come to the same. @return Why not all of them take windows, or NULL. */
-static const char *present_look_far(const int *of_world, int ranks)
+static const char *ranks_look_far(const int *of_world, int ranks)
 {
     ri_window_rank_func_t look = (ri_window_rank_func_t)dlsym(RTLD_DEFAULT,
                                                               RI_WINDOW_RANK_SYMBOL);
@@ -403,12 +402,12 @@ static const char *present_look_far(const int *of_world, int ranks)
         }
         is = look((uint32_t)of_world[i]);
         if (is == RI_WINDOW_RANK_UNSEEN) {
-            present_find(of_world[i]);
+            ranks_find(of_world[i]);
             is = look((uint32_t)of_world[i]);
         }
         if (is == RI_WINDOW_RANK_UNSEEN) {
-            present_abort("UCX has not seen the address of a rank of another host; "
-                          "UCXRI_WIN_HOSTS=n leaves windows of several hosts to the MPI");
+            ranks_abort("UCX has not seen the address of a rank of another host; "
+                        "UCXRI_WIN_HOSTS=n leaves windows of several hosts to the MPI");
         }
         if (is != RI_WINDOW_RANK_TAKES) {
             break;
@@ -421,7 +420,7 @@ static const char *present_look_far(const int *of_world, int ranks)
 }
 
 /* Of a communicator with other ranks. */
-static const char *present_look(MPI_Comm comm, int ranks, int *speaker_p)
+static const char *ranks_look(MPI_Comm comm, int ranks, int *speaker_p)
 {
     int *of_world         = malloc((size_t)ranks * 2 * sizeof(*of_world));
     const char *objection = NULL;
@@ -429,8 +428,8 @@ static const char *present_look(MPI_Comm comm, int ranks, int *speaker_p)
     int i;
 
     if ((of_world == NULL) ||
-        !present_world_ranks(comm, ranks, of_world, of_world + ranks)) {
-        present_abort("no memory");
+        !ranks_world_ranks(comm, ranks, of_world, of_world + ranks)) {
+        ranks_abort("no memory");
     }
     for (i = ranks - 1; i >= 0; --i) {
         if ((of_world[i] < 0) || (of_world[i] >= present.ranks)) {
@@ -442,13 +441,13 @@ static const char *present_look(MPI_Comm comm, int ranks, int *speaker_p)
         }
     }
     if ((objection == NULL) && !are_here) {
-        objection = present_look_far(of_world, ranks);
+        objection = ranks_look_far(of_world, ranks);
     }
     free(of_world);
     return objection;
 }
 
-const char *ri_present_objection(MPI_Comm comm, int ranks, int *speaker_p)
+const char *ri_ranks_here_objection(MPI_Comm comm, int ranks, int *speaker_p)
 {
     const char *objection;
 
@@ -463,8 +462,7 @@ const char *ri_present_objection(MPI_Comm comm, int ranks, int *speaker_p)
         sched_yield();
         pthread_mutex_lock(&present.lock);
     }
-    objection = (present.why != NULL) ? present.why :
-                                        present_look(comm, ranks, speaker_p);
+    objection = (present.why != NULL) ? present.why : ranks_look(comm, ranks, speaker_p);
     pthread_mutex_unlock(&present.lock);
     return objection;
 }

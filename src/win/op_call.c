@@ -5,7 +5,7 @@
  * First what is known of the memory at both sides, which all operations ask for, then an operation
  * each. A call to MPI_PROC_NULL does nothing.
  */
-#include "call.h"
+#include "op_call.h"
 #include "accumulate.h"
 #include "epoch.h"
 #include "remote.h"

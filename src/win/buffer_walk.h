@@ -5,10 +5,10 @@
  * The pieces of memory that the data of a buffer lies in. The buffer may be one of another process:
  * nothing is read there.
  */
-#ifndef RI_WIN_WALK_H
-#define RI_WIN_WALK_H
+#ifndef RI_WIN_BUFFER_WALK_H
+#define RI_WIN_BUFFER_WALK_H
 
-#include "move.h"
+#include "buffer_move.h"
 #include "../uct/api/plane.h"
 
 /* Pieces that are found at once. */

@@ -6,8 +6,8 @@
  * that rank for the one that asks, when it makes progress: in the memory that the ranks of its host
  * use directly, so that all of them stand in one row.
  */
-#ifndef RI_WIN_COMMAND_H
-#define RI_WIN_COMMAND_H
+#ifndef RI_WIN_RANK_COMMAND_H
+#define RI_WIN_RANK_COMMAND_H
 
 #include "stripe.h"
 #include "window.h"

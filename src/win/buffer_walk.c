@@ -5,7 +5,7 @@
  * Pieces are found by the layout of the type; or, if that is not understood, by having the MPI
  * unpack ones to where there were zeros.
  */
-#include "walk.h"
+#include "buffer_walk.h"
 #include "../ucp/dt/layout_copy.h"
 
 #include <stdlib.h>

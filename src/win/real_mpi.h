@@ -5,8 +5,8 @@
  * The functions of the MPI that this library puts its own in place of, as the MPI has them. All
  * others are called by their PMPI_ names. An MPI that the program loads by dlopen() is found, too.
  */
-#ifndef RI_WIN_REAL_H
-#define RI_WIN_REAL_H
+#ifndef RI_WIN_REAL_MPI_H
+#define RI_WIN_REAL_MPI_H
 
 #include "weak_mpi.h"
 

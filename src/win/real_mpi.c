@@ -5,7 +5,7 @@
  * The MPI stands behind this library in the order of the loader. Only if a program has loaded it by
  * dlopen() it is not there, and is looked for among all libraries of the process.
  */
-#include "real.h"
+#include "real_mpi.h"
 #include "../ucs/log.h"
 
 #include <dlfcn.h>

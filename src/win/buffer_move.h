@@ -5,8 +5,8 @@
  * Copies between two buffers of this process, each described by an MPI datatype: what put and get
  * are, as the memory of the target is mapped.
  */
-#ifndef RI_WIN_MOVE_H
-#define RI_WIN_MOVE_H
+#ifndef RI_WIN_BUFFER_MOVE_H
+#define RI_WIN_BUFFER_MOVE_H
 
 #include "datatype.h"
 

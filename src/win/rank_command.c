@@ -5,7 +5,7 @@
  * A rank that serves a command does not wait: it takes a ticket of a gate at once, and looks at it
  * again until it is inside; of stripes it takes all or none.
  */
-#include "command.h"
+#include "rank_command.h"
 #include "remote.h"
 
 /* Bit of the state of a command to enter a gate: it has a ticket, in the lower bits. */

@@ -5,8 +5,8 @@
  * One-sided operations as a program calls them: the arguments are checked, and made what the code
  * below works with. An error goes to the error handler of the window and is returned.
  */
-#ifndef RI_WIN_CALL_H
-#define RI_WIN_CALL_H
+#ifndef RI_WIN_OP_CALL_H
+#define RI_WIN_OP_CALL_H
 
 #include "window.h"
 

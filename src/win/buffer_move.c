@@ -6,7 +6,7 @@
  * runs are short and differ, by way of a piece of memory that stays in the cache. Of a type that is
  * not understood the MPI makes packed bytes.
  */
-#include "move.h"
+#include "buffer_move.h"
 #include "../ucp/dt/layout_copy.h"
 #include "../uct/api/cursor.h"
 

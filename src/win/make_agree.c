@@ -5,7 +5,7 @@
  * One exchange for all: each rank tells a record of a fixed length, and everything else is
  * concluded from the records of all.
  */
-#include "make_told.h"
+#include "make_agree.h"
 #include "../ucs/log.h"
 
 #include <limits.h>
@@ -16,13 +16,13 @@
 
 /* The ranks of a host that reach memory of the program: a mailbox has a slot for each other
  * process. */
-#define TOLD_REMOTE_RANKS RI_MAILBOX_SLOTS
+#define AGREE_REMOTE_RANKS RI_MAILBOX_SLOTS
 
 /* Changed with the form of what is told and of what is shared. */
-#define TOLD_VERSION 3
+#define AGREE_VERSION 3
 
 /* Whether the program allows the memory of each rank to lie anywhere. */
-static int told_is_apart(const ri_make_args_t *args)
+static int agree_is_apart(const ri_make_args_t *args)
 {
     char value[8];
     int flag = 0;
@@ -38,7 +38,7 @@ static int told_is_apart(const ri_make_args_t *args)
 }
 
 /* This process. Threads may make windows at the same time; a child by fork() is another one. */
-static ri_host_process_t told_process(void)
+static ri_host_process_t agree_process(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static ri_host_process_t self;
@@ -53,18 +53,18 @@ static ri_host_process_t told_process(void)
     return process;
 }
 
-ri_make_told_t *ri_make_told_exchange(const ri_make_args_t *args, int ranks,
-                                      int is_reachable, int has_net)
+ri_make_agree_t *ri_make_agree_exchange(const ri_make_args_t *args, int ranks,
+                                        int is_reachable, int has_net)
 {
-    ri_make_told_t mine  = {.version      = TOLD_VERSION,
-                            .size         = args->size,
-                            .disp_unit    = args->disp_unit,
-                            .process      = told_process(),
-                            .is_apart     = told_is_apart(args),
-                            .flavor       = args->flavor,
-                            .is_reachable = is_reachable,
-                            .has_net      = has_net};
-    ri_make_told_t *told = calloc((size_t)ranks, sizeof(*told));
+    ri_make_agree_t mine  = {.version      = AGREE_VERSION,
+                             .size         = args->size,
+                             .disp_unit    = args->disp_unit,
+                             .process      = agree_process(),
+                             .is_apart     = agree_is_apart(args),
+                             .flavor       = args->flavor,
+                             .is_reachable = is_reachable,
+                             .has_net      = has_net};
+    ri_make_agree_t *told = calloc((size_t)ranks, sizeof(*told));
     int version, subversion;
 
     mine.is_known = (PMPI_Get_version(&version, &subversion) == MPI_SUCCESS) &&
@@ -82,7 +82,7 @@ ri_make_told_t *ri_make_told_exchange(const ri_make_args_t *args, int ranks,
     return told;
 }
 
-int ri_make_told_by_all(int is_ok, MPI_Comm comm)
+int ri_make_agree_by_all(int is_ok, MPI_Comm comm)
 {
     int are_ok;
 
@@ -90,44 +90,44 @@ int ri_make_told_by_all(int is_ok, MPI_Comm comm)
            are_ok;
 }
 
-int ri_make_told_first(const ri_make_told_t *told, int rank)
+int ri_make_agree_first(const ri_make_agree_t *told, int rank)
 {
     int i = 0;
 
-    while (!ri_make_told_share_host(told, i, rank)) {
+    while (!ri_make_agree_share_host(told, i, rank)) {
         ++i;
     }
     return i;
 }
 
-int ri_make_told_is_one_host(const ri_make_told_t *told, int ranks)
+int ri_make_agree_is_one_host(const ri_make_agree_t *told, int ranks)
 {
     int i;
 
-    for (i = 1; (i < ranks) && ri_make_told_share_host(told, i, 0); ++i) {}
+    for (i = 1; (i < ranks) && ri_make_agree_share_host(told, i, 0); ++i) {}
     return i == ranks;
 }
 
-int ri_make_told_neighbours(const ri_make_told_t *told, int rank, int ranks)
+int ri_make_agree_neighbours(const ri_make_agree_t *told, int rank, int ranks)
 {
     int count = 0;
     int i;
 
     for (i = 0; i < ranks; ++i) {
-        count += ri_make_told_share_host(told, i, rank);
+        count += ri_make_agree_share_host(told, i, rank);
     }
     return count;
 }
 
 /* Whether there is a host with more ranks than can reach each other's own memory. */
-static int told_is_crowded(const ri_make_told_t *told, int ranks)
+static int agree_is_crowded(const ri_make_agree_t *told, int ranks)
 {
     int i;
 
     for (i = 0; i < ranks; ++i) {
-        if (((i == 0) || !ri_make_told_share_host(told, i, i - 1)) &&
-            (ri_make_told_first(told, i) == i) &&
-            (ri_make_told_neighbours(told, i, ranks) > TOLD_REMOTE_RANKS)) {
+        if (((i == 0) || !ri_make_agree_share_host(told, i, i - 1)) &&
+            (ri_make_agree_first(told, i) == i) &&
+            (ri_make_agree_neighbours(told, i, ranks) > AGREE_REMOTE_RANKS)) {
             return 1;
         }
     }
@@ -135,7 +135,7 @@ static int told_is_crowded(const ri_make_told_t *told, int ranks)
 }
 
 /* Why a window of several hosts is not for this library, or NULL. The same on all ranks. */
-static const char *told_net_objection(const ri_make_told_t *told, int ranks)
+static const char *agree_net_objection(const ri_make_agree_t *told, int ranks)
 {
     int i;
 
@@ -150,13 +150,13 @@ static const char *told_net_objection(const ri_make_told_t *told, int ranks)
     return NULL;
 }
 
-const char *ri_make_told_objection(const ri_make_told_t *told, int ranks)
+const char *ri_make_agree_objection(const ri_make_agree_t *told, int ranks)
 {
     int64_t size = 0;
     int i;
 
     for (i = 0; i < ranks; ++i) {
-        if (told[i].version != TOLD_VERSION) {
+        if (told[i].version != AGREE_VERSION) {
             return "the ranks have different versions of the library";
         }
         if (told[i].process.host == 0) {
@@ -169,16 +169,17 @@ const char *ri_make_told_objection(const ri_make_told_t *told, int ranks)
             (told[i].disp_unit > INT_MAX) || (told[i].flavor != told[0].flavor)) {
             return "an argument is wrong";
         }
-        if (ri_make_told_is_remote(told[i].flavor) && !told[i].is_reachable) {
-            return RI_MAKE_TOLD_UNREACHABLE;
+        if (ri_make_agree_is_remote(told[i].flavor) && !told[i].is_reachable) {
+            return RI_MAKE_AGREE_UNREACHABLE;
         }
         if (__builtin_add_overflow(size, told[i].size, &size) ||
-            (size > RI_MAKE_TOLD_SIZE_MAX)) {
+            (size > RI_MAKE_AGREE_SIZE_MAX)) {
             return "it is too large";
         }
     }
-    if (ri_make_told_is_remote(told[0].flavor) && told_is_crowded(told, ranks)) {
+    if (ri_make_agree_is_remote(told[0].flavor) && agree_is_crowded(told, ranks)) {
         return "there are too many ranks";
     }
-    return ri_make_told_is_one_host(told, ranks) ? NULL : told_net_objection(told, ranks);
+    return ri_make_agree_is_one_host(told, ranks) ? NULL :
+                                                    agree_net_objection(told, ranks);
 }
