@@ -2,7 +2,10 @@
 """Whether each folder of src calls only the folders that docs/design.md allows it to call, and
 whether there are circles of files.
 
-Usage: layers.py SOURCE_ROOT OBJECTS_ROOT
+Usage: layers.py SOURCE_ROOT OBJECTS_ROOT [FOLDER]
+
+With FOLDER, as src/ucp/link, it prints the order of the files there: those of a line call only
+those of the lines before.
 
 A file and the header of its name are one module. A module calls another one if it includes its
 header, if its object needs a symbol that the other's object defines, or if its header names such a
@@ -185,15 +188,30 @@ def in_circles(pairs, modules):
     return found
 
 
+def print_order(folder, pairs, modules):
+    left = {module for module in modules if os.path.dirname(module) == folder}
+    if not left:
+        fail(f"there are no files in {folder}")
+    while left:
+        line = {come for come in left if not any((come, to) in pairs for to in left)}
+        if not line:
+            fail(f"{folder}: a circle")
+        print(" ".join(sorted(map(os.path.basename, line))))
+        left -= line
+
+
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    root, objects = sys.argv[1:]
+    root, objects = sys.argv[1:3]
     allowed = read_table(os.path.join(root, "docs/design.md"))
     pairs, modules, declared = read_includes(root)
     needed, defined = read_symbols(objects, modules, declared, allowed)
     pairs |= needed | read_inline_calls(root, defined)
     pairs = {(come, to) for come, to in pairs if come != to}
+    if len(sys.argv) == 4:
+        print_order(sys.argv[3].rstrip("/"), pairs, modules)
+        return
 
     wrong = set()
     for come, to in pairs:
