@@ -38,8 +38,9 @@ echo "2/3 Build in $build_dir"
 echo
 echo "3/3 Measurement: $title, 2 ranks, shared memory, stock UCX and ucxri in turn"
 results=$build_dir/compare
+rounds=3
 mkdir -p "$results"
-if ! "$root/contrib/compare.sh" --mpi $mpi --skip perftest --skip ucp --skip rma --quick \
+if ! "$root/contrib/compare.sh" --mpi $mpi --skip perftest --skip ucp --skip rma --quick --rounds $rounds \
         --build-dir "$build_dir" --out "$results" >"$results/table.txt" ||
    [ ! -s "$results/summary.csv" ]; then
     cat "$results/table.txt"
@@ -50,16 +51,9 @@ fi
 table()
 {
     printf '\n%s\n%22s %11s %12s     ratio\n' "$2" "" stock ucxri
-    awk -F, -v mpi=$mpi -v pattern="$1" '
-        function size_text(size) {
-            return size >= 1048576 ? size / 1048576 " MB" : size >= 1024 ? size / 1024 " KB" : size " B"
-        }
-        $1 == mpi && $2 ~ pattern && $4 == "ring" && $5 == "stock" {
-            label = sub(/^progress:/, "", $2) ? $2 " " size_text($3) : size_text($3)
-            format = ($8 == "MB/s") ? "  %-20s %11.0f %12.0f  %8.2f\n" : "  %-20s %11.2f %12.2f  %8.2f\n"
-            printf format, label, $6, $7, $9
-        }' "$results/summary.csv"
+    analyse -v plain="$1" -v where=$mpi
 }
+raw=$results/raw.csv summary=/dev/null
 echo "Values are medians. A ratio is ucxri / stock: the median of those of all rounds."
 table '^mpi_latency$' "One-way latency (MPI ping-pong), us, less is better"
 table '^mpi_fast_receive$' "From the send until the data is in a buffer that was posted before, us"
@@ -90,7 +84,7 @@ to_png()
     [ -s "$2" ] || { rm -f "$2"; return 1; }
 } >/dev/null 2>&1 </dev/null
 
-perf=$build_dir/src/ucxri_perf raw=$results/raw.csv out=$results
+perf=$build_dir/src/ucxri_perf out=$results
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 chart progress "Progress while computing: stock UCX beside ucxri" $mpi '^progress:' \

@@ -22,7 +22,6 @@
 set -u -o pipefail
 . "$(dirname "$0")/bench/run.sh"
 set=matrix
-analysis=matrix
 # ns: below it the two cores are near, else far
 boundary=$(sed -n 's/^#define PERF_STATE_NEAR_NS //p' "$root/src/tools/ucxri_perf_state.h")
 launch_limit=900

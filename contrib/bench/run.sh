@@ -9,8 +9,7 @@
 #   timing           options for how long the programs measure
 #   raw, summary     the files of the samples and of their medians, where they are not raw.csv and
 #                    summary.csv
-#   analysis         the program that analyses them, where it is not analyse.awk: matrix, which
-#                    needs boundary
+#   boundary         ns of the core probe, for the matrix in place of the table
 #   budgets          the file of the budgets
 #   suite_variants SUITE    prints the variants of a suite
 #   variant_env VARIANT     sets env_args, the environment of a variant as arguments of env, unless
@@ -20,7 +19,7 @@
 
 bench=$root/contrib/bench
 suites=()
-analysis=analyse
+boundary=
 core_probe=yes # the samples depend on how far the two cores are apart
 launch_limit=120
 lacking=() # while rounds are repeated: the suites that need it, or their samples
@@ -43,8 +42,8 @@ variant_env()
 }
 
 # wants PROGRAM VARIANT BENCHMARK SIZE: whether it is to be measured, by --sizes and --rows. While
-# rounds are repeated, matrix.awk names each sample that lacks, with the benchmark's name of a RESULT
-# line, but analyse.awk the suite only.
+# rounds are repeated, the matrix names each sample that lacks, with the benchmark's name of a RESULT
+# line, but the table the suite only.
 wants()
 {
     local ranks="" all
@@ -269,8 +268,8 @@ run_rounds()
 # analyse OPTION...: of awk, as the analysis has them
 analyse()
 {
-    awk -v rounds="$rounds" -v boundary="${boundary-}" -v summary="$summary" "$@" \
-        -f "$bench/stats.awk" -f "$bench/$analysis.awk" ${budgets:+"$budgets"} "$raw"
+    awk -v rounds="$rounds" -v boundary="$boundary" -v summary="$summary" "$@" \
+        -f "$bench/stats.awk" -f "$bench/analyse.awk" ${budgets:+"$budgets"} "$raw"
 }
 
 # repeat_moved: more rounds, up to as many again, of the suites whose samples were taken in different
