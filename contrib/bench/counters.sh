@@ -6,7 +6,7 @@
 
 # count_between MPI VARIANT POINT FEW MANY LOG COUNTERS VARIABLE=VALUE...: sets counted, what MANY
 # messages count beyond what FEW do. The variables have both ranks write their counters into files
-# whose names begin with LOG.counts; COUNTERS.awk reads them.
+# whose names begin with LOG.counts; counters.awk reads those of COUNTERS.
 count_between()
 {
     local mpi=$1 variant=$2 point=$3 few=$4 many=$5 log=$6 counters=$7 turns numbers i
@@ -17,7 +17,7 @@ count_between()
     for turns in "$few" "$many"; do
         rm -f "$log".counts*
         if ! launch "$mpi" mpi_perf -n "$turns" "$point" >"$log" 2>&1 ||
-           ! read -ra numbers < <(awk -f "$bench/$counters.awk" "$log".counts*); then
+           ! read -ra numbers < <(awk -v of="$counters" -f "$bench/counters.awk" "$log".counts*); then
             note_failure "$mpi" "$variant" "counters, $point" "$log"
             return 1
         fi
@@ -35,7 +35,7 @@ count_control()
     local mpi=$1 variant=$2 log=$out/logs/$1.$2.control.log
     round=1
     sized_points control "$variant"
-    count_between "$mpi" "$variant" "${points[0]}" 100 600 "$log" control_messages \
+    count_between "$mpi" "$variant" "${points[0]}" 100 600 "$log" control \
         UCXRI_STATS=y UCXRI_STATS_DEST="$log.counts.%p" || return
     if [ "$variant" = rtr ] && [ "${counted[1]}" -lt 495 ]; then
         echo "${counted[1]} of 500 messages used an RTR" >"$log"

@@ -5,7 +5,7 @@
 # a median would hide what a library does every few messages only. So the sample of a short message
 # is the mean of ten percentiles, each from a run of its own: the mean over all messages without the
 # outliers. A long message has nothing to hide, and the median is the best defence. All runs of a
-# sample are one batch of ucx_perftest: perftest_batch.awk, perftest_result.awk.
+# sample are one batch of ucx_perftest: perftest.awk.
 
 # One that is built with an MPI is a rank of a job if its input is no terminal, unless it is told
 ucx_perftest=(ucx_perftest)
@@ -69,8 +69,8 @@ run_pair()
 run_perftest_point()
 {
     local variant=$1 test=$2 size=$3 log=$out/logs/perftest.$1.$2.$3.$round.log before args
-    args=(-v test="$test" -v size="$size")
-    awk "${args[@]}" -v seconds="$seconds" -f "$bench/perftest_batch.awk" >"$log.batch"
+    args=(-v test="$test" -v size="$size" -f "$bench/stats.awk" -f "$bench/perftest.awk")
+    awk -v seconds="$seconds" "${args[@]}" </dev/null >"$log.batch"
     for _ in 1 2 3; do
         before=$(core_ping)
         # The exit code does not tell of a run of the batch that failed
@@ -79,8 +79,7 @@ run_perftest_point()
             note_failure perftest "$variant" "$test $size B" "$log"
             return 1
         fi
-        awk "${args[@]}" -v before="$before" -v after="$(core_ping)" -f "$bench/stats.awk" \
-            -f "$bench/perftest_result.awk" "$log" >"$log.result" && break
+        awk -v before="$before" -v after="$(core_ping)" "${args[@]}" "$log" >"$log.result" && break
     done
     if ! add_samples perftest "$variant" "$log.result"; then
         note_failure perftest "$variant" "$test $size B: no result" "$log"
