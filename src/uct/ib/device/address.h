@@ -9,7 +9,7 @@
 #ifndef RI_IB_DEVICE_ADDRESS_H
 #define RI_IB_DEVICE_ADDRESS_H
 
-#include "base.h"
+#include "device_types.h"
 
 #if HAVE_VERBS
 

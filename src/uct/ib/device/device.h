@@ -16,7 +16,7 @@
 #ifndef RI_IB_DEVICE_H
 #define RI_IB_DEVICE_H
 
-#include "base.h"
+#include "device_types.h"
 
 #if HAVE_VERBS
 

@@ -9,7 +9,7 @@
 #ifndef RI_IB_DEVICE_EVENTS_H
 #define RI_IB_DEVICE_EVENTS_H
 
-#include "base.h"
+#include "device_types.h"
 
 #if HAVE_VERBS
 

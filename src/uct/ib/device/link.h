@@ -7,7 +7,7 @@
 #ifndef RI_IB_DEVICE_LINK_H
 #define RI_IB_DEVICE_LINK_H
 
-#include "base.h"
+#include "device_types.h"
 
 #if HAVE_VERBS
 

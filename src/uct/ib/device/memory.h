@@ -8,7 +8,7 @@
 #ifndef RI_IB_MEMORY_H
 #define RI_IB_MEMORY_H
 
-#include "base.h"
+#include "device_types.h"
 
 #if HAVE_VERBS
 

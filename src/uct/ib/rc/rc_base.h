@@ -23,7 +23,7 @@
 #ifndef RI_RC_BASE_H
 #define RI_RC_BASE_H
 
-#include "../device/plane.h"
+#include "../device/plane_common.h"
 
 /* What a queue pair needs to be connected with another. On the wire. (protocol.md section 7) */
 typedef struct ri_rc_address {

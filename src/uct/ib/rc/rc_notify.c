@@ -10,7 +10,7 @@
 #if HAVE_VERBS
 
 #include "../device/events.h"
-#include "../device/plane.h"
+#include "../device/plane_common.h"
 #include "../../../ucs/settings.h"
 #include "../../../ucs/log.h"
 #include "../../../ucs/clock.h"

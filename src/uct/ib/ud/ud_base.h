@@ -24,7 +24,7 @@
 #define RI_UD_BASE_H
 
 #include "ud.h"
-#include "../device/plane.h"
+#include "../device/plane_common.h"
 
 #if HAVE_VERBS
 

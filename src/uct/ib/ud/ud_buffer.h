@@ -7,7 +7,7 @@
 #ifndef RI_UD_BUFFER_H
 #define RI_UD_BUFFER_H
 
-#include "../device/base.h"
+#include "../device/device_types.h"
 
 #if HAVE_VERBS
 

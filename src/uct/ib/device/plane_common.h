@@ -5,10 +5,10 @@
  * What the planes rc and ud have in common: the device, the ids of their ways, and the functions of
  * ri_plane_ops_t that do the same in both.
  */
-#ifndef RI_IB_PLANE_H
-#define RI_IB_PLANE_H
+#ifndef RI_IB_PLANE_COMMON_H
+#define RI_IB_PLANE_COMMON_H
 
-#include "base.h"
+#include "device_types.h"
 #include "../../api/plane.h"
 #include "../../../ucs/id_table.h"
 

@@ -4,7 +4,7 @@
  *
  * What planes of both kinds answer in the same way.
  */
-#include "plane.h"
+#include "plane_common.h"
 
 #if HAVE_VERBS
 

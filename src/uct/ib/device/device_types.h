@@ -5,8 +5,8 @@
  * What a device is to the files of this folder, and to the planes: its handles, its port with the
  * address, what it can do, and the events that it has told. device.h opens and closes it.
  */
-#ifndef RI_IB_BASE_H
-#define RI_IB_BASE_H
+#ifndef RI_IB_DEVICE_TYPES_H
+#define RI_IB_DEVICE_TYPES_H
 
 #include "reg_cache.h"
 #include "verbs.h"
