@@ -80,7 +80,7 @@ int ri_epoch_fence(ri_window_t *window, int mode)
     int error, lost;
 
     if ((!epoch_may_lock(window) && (access != RI_WINDOW_FENCE)) ||
-        epoch_has_locks(window) || window->is_exposed) {
+        epoch_has_locks(window) || (window->exposure == RI_WINDOW_EXPOSED)) {
         return MPI_ERR_RMA_SYNC;
     }
     error = ri_remote_settle(window, -1);
@@ -153,14 +153,15 @@ int ri_epoch_post(ri_window_t *window, MPI_Group group, int mode)
     int *ranks, count = 0, i, error, one;
     ri_window_target_t *target;
 
-    if (window->is_exposed || (epoch_access_kind(window) == RI_WINDOW_FENCE)) {
+    if ((window->exposure == RI_WINDOW_EXPOSED) ||
+        (epoch_access_kind(window) == RI_WINDOW_FENCE)) {
         return MPI_ERR_RMA_SYNC;
     }
     error = epoch_ranks(window, group, &ranks, &count);
     if (error != MPI_SUCCESS) {
         return error;
     }
-    window->is_exposed = 1;
+    ri_window_set_exposure(window, RI_WINDOW_EXPOSED);
     for (i = 0; i < count; ++i) {
         target             = &window->targets[ranks[i]];
         target->is_exposed = 1;
@@ -230,7 +231,7 @@ int ri_epoch_wait(ri_window_t *window)
     ri_window_target_t *target;
     int i;
 
-    if (!window->is_exposed) {
+    if (window->exposure == RI_WINDOW_NOT_EXPOSED) {
         return MPI_ERR_RMA_SYNC;
     }
     for (i = 0; i < window->size; ++i) {
@@ -242,7 +243,7 @@ int ri_epoch_wait(ri_window_t *window)
                                       target->waited);
         }
     }
-    window->is_exposed = 0;
+    ri_window_set_exposure(window, RI_WINDOW_NOT_EXPOSED);
     return error;
 }
 
@@ -253,7 +254,7 @@ int ri_epoch_test(ri_window_t *window, int *flag)
     int i;
 
     *flag = 0;
-    if (!window->is_exposed) {
+    if (window->exposure == RI_WINDOW_NOT_EXPOSED) {
         return MPI_ERR_RMA_SYNC;
     }
     for (i = 0; i < window->size; ++i) {
@@ -463,5 +464,5 @@ int ri_epoch_flush(ri_window_t *window, int rank)
 
 int ri_epoch_is_over(ri_window_t *window)
 {
-    return epoch_may_begin(window) && !window->is_exposed;
+    return epoch_may_begin(window) && (window->exposure == RI_WINDOW_NOT_EXPOSED);
 }

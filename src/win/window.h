@@ -101,6 +101,18 @@ typedef enum ri_window_access {
     RI_WINDOW_ACCESS_LAST
 } ri_window_access_t;
 
+/*
+ * The exposure epoch of a window: in which the ranks that have is_exposed access this process.
+ *
+ *   NOT_EXPOSED -> EXPOSED   MPI_Win_post()
+ *   EXPOSED -> NOT_EXPOSED   the end of MPI_Win_wait(), or of an MPI_Win_test() that says yes
+ */
+typedef enum ri_window_exposure {
+    RI_WINDOW_NOT_EXPOSED,
+    RI_WINDOW_EXPOSED,
+    RI_WINDOW_EXPOSURE_LAST
+} ri_window_exposure_t;
+
 /* How a target is locked by this process (ri_window_target_t.lock): UNLOCKED becomes one of the
  * others, which each become UNLOCKED (epoch_set_lock() of epoch.c). */
 typedef enum ri_window_lock {
@@ -135,8 +147,8 @@ typedef struct ri_window {
     _Atomic(int) access;     /* ri_window_access_t, changed by ri_window_set_access() */
     _Atomic(int) num_locks;  /* targets that are locked, each on its own */
     int is_lock_all_nocheck; /* MPI_Win_lock_all() with MPI_MODE_NOCHECK */
-    int is_exposed;          /* between MPI_Win_post() and the end of MPI_Win_wait() */
-    int flavor;              /* the attributes */
+    ri_window_exposure_t exposure; /* changed by ri_window_set_exposure() */
+    int flavor;                    /* the attributes */
     int model;
     int disp_unit;
     uint32_t barriers; /* that it has passed */
@@ -173,6 +185,22 @@ static inline void ri_window_set_access(ri_window_t *window, ri_window_access_t 
                                         &window->access, memory_order_relaxed),
                                 access));
     atomic_store_explicit(&window->access, access, memory_order_relaxed);
+}
+
+/** @return Whether the exposure epoch may change from one state to another, see
+ * ri_window_exposure_t. */
+static inline int ri_window_exposure_may_become(ri_window_exposure_t from,
+                                                ri_window_exposure_t to)
+{
+    return from != to;
+}
+
+/** Change the exposure epoch, as ri_window_exposure_t allows it. */
+static inline void ri_window_set_exposure(ri_window_t *window,
+                                          ri_window_exposure_t exposure)
+{
+    assert(ri_window_exposure_may_become(window->exposure, exposure));
+    window->exposure = exposure;
 }
 
 /** A pause in a wait: lets the MPI progress, and now and then gives the processor away and looks
