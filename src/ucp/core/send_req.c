@@ -37,6 +37,29 @@ void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
     ucs_list_add_tail(&conn->sends, &req->list);
 }
 
+#define SEND_PAIR(_one, _other) (RI_SEND_WAIT_##_one | RI_SEND_WAIT_##_other)
+
+int ri_send_may_wait_for(uint8_t waiting)
+{
+    static const uint8_t pairs[] = {SEND_PAIR(RING, MATCH),  SEND_PAIR(STOCK, MATCH),
+                                    SEND_PAIR(STOCK, DATA),  SEND_PAIR(STOCK, WRITE),
+                                    SEND_PAIR(MATCH, WRITE), SEND_PAIR(MATCH, CONN),
+                                    SEND_PAIR(DATA, WRITE),  SEND_PAIR(WRITE, CONN)};
+    uint8_t one, with;
+    unsigned i;
+
+    for (one = 1; one < RI_SEND_WAIT_LAST; one <<= 1) {
+        with = one;
+        for (i = 0; i < sizeof(pairs); ++i) {
+            with |= (pairs[i] & one) ? pairs[i] : 0;
+        }
+        if ((waiting & one) && (waiting & ~with)) {
+            return 0;
+        }
+    }
+    return waiting < RI_SEND_WAIT_LAST;
+}
+
 void ri_send_forget(ri_send_req_t *req)
 {
     if ((req->proto != NULL) && (req->proto->forget != NULL)) {
@@ -68,12 +91,13 @@ static void send_complete(ri_send_req_t *req, ucs_status_t status)
 
 void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status)
 {
-    req->waiting &= ~what;
+    ri_send_drop_wait(req, what);
     if (ri_unlikely(status != UCS_OK)) {
         /* What else it waits for may never come, except stock's callback and the end of a
          * write, which always do and must find the request. */
         req->failure = (req->failure == UCS_OK) ? status : req->failure;
-        req->waiting &= RI_SEND_WAIT_STOCK | RI_SEND_WAIT_DATA | RI_SEND_WAIT_WRITE;
+        ri_send_drop_wait(req,
+                          RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH | RI_SEND_WAIT_CONN);
     }
     if (req->waiting == 0) {
         send_complete(req, req->failure);
@@ -86,8 +110,10 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status)
         ucs_list_del(&req->pending);
     }
     ri_send_forget(req);
-    if (req->waiting & (RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH | RI_SEND_WAIT_WRITE)) {
-        ri_send_end_wait(req, RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH, status);
+    if (req->waiting & (RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH | RI_SEND_WAIT_WRITE |
+                        RI_SEND_WAIT_CONN)) {
+        ri_send_end_wait(req, RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH | RI_SEND_WAIT_CONN,
+                         status);
     }
 }
 

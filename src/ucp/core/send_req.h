@@ -8,12 +8,32 @@
 #ifndef RI_SEND_REQ_H
 #define RI_SEND_REQ_H
 
+#include <assert.h>
+
 #include "types/conn_types.h"
 #include "types/request.h"
 
 /** Fill a request that @ref ri_req_get has given, all but its data, callback and way. Its number is
  * the next one of @a conn, in case it takes that. It is in conn->sends from here on. */
 void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag);
+
+/** @return Whether a send may wait for all of @a waiting (RI_SEND_WAIT_*) at the same time, see the
+ * table in request.h. */
+int ri_send_may_wait_for(uint8_t waiting);
+
+/** Let a send wait for @a what (RI_SEND_WAIT_*), too. */
+static inline void ri_send_begin_wait(ri_send_req_t *req, uint8_t what)
+{
+    req->waiting |= what;
+    assert(ri_send_may_wait_for(req->waiting));
+}
+
+/** A send does not wait for @a what (RI_SEND_WAIT_*) any more, if it did. It is not completed, as
+ * it waits for something else, or the caller goes on with it. */
+static inline void ri_send_drop_wait(ri_send_req_t *req, uint8_t what)
+{
+    req->waiting &= (uint8_t)~what;
+}
 
 /**
  * Something that an unfinished send waited for has happened, or has failed. After a failure the

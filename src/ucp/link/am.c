@@ -111,7 +111,7 @@ void ri_am_forget(ri_send_req_t *req)
             req->in_stock[i]      = NULL;
         }
     }
-    req->waiting &= ~(RI_SEND_WAIT_STOCK | RI_SEND_WAIT_DATA);
+    ri_send_drop_wait(req, RI_SEND_WAIT_STOCK | RI_SEND_WAIT_DATA);
 }
 
 /* Stock's callback for a message from a buffer, or whose header is in one. */
@@ -150,7 +150,7 @@ static ucs_status_t am_buffer_status(ri_conn_t *conn, ri_am_buffer_t *buffer,
     }
     wait = am_buffer_let_go(buffer);
     if (req != NULL) {
-        req->waiting &= ~wait; /* stock's callback does not come */
+        ri_send_drop_wait(req, wait); /* stock's callback does not come */
     }
     return UCS_PTR_STATUS(ret);
 }
@@ -199,9 +199,9 @@ ucs_status_t ri_am_send_gather(ri_conn_t *conn, ri_am_buffer_t *buffer,
     return am_buffer_status(conn, buffer, ret);
 }
 
-ucs_status_t ri_am_send_direct(ri_send_req_t *req, const void *header,
-                               size_t header_length, uint32_t am_flags,
-                               const ucp_request_param_t *param)
+ucs_status_t ri_am_send_direct(ri_send_req_t *req, ri_am_which_t which,
+                               const void *header, size_t header_length,
+                               uint32_t am_flags, const ucp_request_param_t *param)
 {
     /* Hints that concern the buffer and the expected pattern are handed on. NO_IMM_CMPL
      * never is: with a datatype, stock would then ignore the datatype. */
@@ -242,9 +242,7 @@ ucs_status_t ri_am_send_direct(ri_send_req_t *req, const void *header,
     if (kept == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    ri_am_buffer_set_waiter(kept, req,
-                            (req->wire_type == RI_WIRE_RNDV_DATA) ? RI_AM_DATA :
-                                                                    RI_AM_MESSAGE);
+    ri_am_buffer_set_waiter(kept, req, which);
     memcpy(kept->data, header, header_length);
     am_param.user_data = kept;
     return am_buffer_status(req->conn, kept,

@@ -13,6 +13,7 @@
 #define RI_AM_H
 
 #include "../../ucs/settings.h"
+#include "../core/send_req.h"
 #include "../core/worker.h"
 #include "../../ucs/stock.h"
 
@@ -114,7 +115,8 @@ static inline void ri_am_buffer_set_waiter(ri_am_buffer_t *buffer, ri_send_req_t
     buffer->req          = req;
     buffer->which        = which;
     req->in_stock[which] = buffer;
-    req->waiting |= (which == RI_AM_DATA) ? RI_SEND_WAIT_DATA : RI_SEND_WAIT_STOCK;
+    ri_send_begin_wait(req,
+                       (which == RI_AM_DATA) ? RI_SEND_WAIT_DATA : RI_SEND_WAIT_STOCK);
 }
 
 /** Let @a req wait until stock is done with @a buffer, which holds a message in sequence. */
@@ -195,20 +197,21 @@ ucs_status_t ri_am_send_gather(ri_conn_t *conn, ri_am_buffer_t *buffer,
                                size_t header_length, const void *payload, size_t length);
 
 /**
- * Send a request's message by whatever protocol UCP chooses, with its header apart and the payload
- * from where the application has it. If the conn is LEFT, it goes by another endpoint to the same
- * peer.
+ * Send a request's message, or its data, by whatever protocol UCP chooses, with a header apart and
+ * the payload from where the application has it. If the conn is LEFT, it goes by another endpoint
+ * to the same peer.
  *
+ * @param which     Which of both it is: what the request waits for, and what header is of.
  * @param header    At most RI_WIRE_HEADER_MAX bytes, which are copied.
  * @param am_flags  UCP_AM_SEND_FLAG_*.
  * @param param     The application's, for hints about its buffer.
  *
  * @return UCS_OK if it is done. UCS_INPROGRESS if the callback will end RI_SEND_WAIT_STOCK (of
- *         RNDV_DATA, RI_SEND_WAIT_DATA), which is set in req->waiting then. An error: it was not
+ *         RI_AM_DATA, RI_SEND_WAIT_DATA), which is set in req->waiting then. An error: it was not
  *         sent, and nothing is waited for (UCS_ERR_CANCELED: no endpoint leads to the peer).
  */
-ucs_status_t ri_am_send_direct(ri_send_req_t *req, const void *header,
-                               size_t header_length, uint32_t am_flags,
-                               const ucp_request_param_t *param);
+ucs_status_t ri_am_send_direct(ri_send_req_t *req, ri_am_which_t which,
+                               const void *header, size_t header_length,
+                               uint32_t am_flags, const ucp_request_param_t *param);
 
 #endif

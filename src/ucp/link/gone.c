@@ -7,6 +7,7 @@
  */
 #include "gone.h"
 #include "../core/types/module.h"
+#include "../core/send_req.h"
 #include "../../ucs/log.h"
 #include "am.h"
 #include "local.h"
@@ -128,7 +129,7 @@ static ri_conn_t *gone_find_conn(ri_worker_t *worker, uint64_t uid)
 }
 
 /* What UCX has in its hands may never end, as it does not notice either. Nobody is left to read
- * it, so it ends like what waits for the peer itself. */
+ * it, so it ends with the conn. */
 static void gone_take_from_stock(ri_conn_t *conn)
 {
     ri_send_req_t *req;
@@ -136,7 +137,7 @@ static void gone_take_from_stock(ri_conn_t *conn)
     ucs_list_for_each(req, &conn->sends, list) {
         if (req->waiting & (RI_SEND_WAIT_STOCK | RI_SEND_WAIT_DATA)) {
             ri_am_forget(req);
-            req->waiting |= RI_SEND_WAIT_MATCH;
+            ri_send_begin_wait(req, RI_SEND_WAIT_CONN);
         }
     }
 }

@@ -13,6 +13,7 @@
 #include "../core/exchange.h"
 #include "../core/memory.h"
 #include "../core/types/module.h"
+#include "../core/send_req.h"
 #include "../core/timeline_notes.h"
 #include "../in/channel_in.h"
 #include "../in/ring_in.h"
@@ -398,7 +399,7 @@ static ucs_status_t send_get_id(ri_send_req_t *req, const ri_send_terms_t *terms
         }
         return UCS_ERR_NO_MEMORY;
     }
-    req->waiting |= RI_SEND_WAIT_MATCH;
+    ri_send_begin_wait(req, RI_SEND_WAIT_MATCH);
     return UCS_OK;
 }
 

@@ -208,13 +208,29 @@ struct ri_recv_req {
 /* It has to fit what applications provide in front of a handle: 272 bytes for UCX 1.13. */
 static_assert(sizeof(ri_recv_req_t) <= 256, "ri_request_headroom()");
 
-/* What an unfinished send waits for. */
+/*
+ * What an unfinished send waits for (ri_send_req_t.waiting): for all flags that are set. Flags may
+ * be set together as this table says, which ri_send_may_wait_for() knows:
+ *
+ *             RING  STOCK  MATCH  DATA  WRITE  CONN
+ *   RING                     x                        the message is synchronous
+ *   STOCK                    x     x      x           stock is not done with the message, which
+ *                                                     was answered, or is to be
+ *   MATCH      x     x                    x     x     WRITE: it was announced, and is written by
+ *                                                     an RTR at the same time
+ *   DATA             x                    x           WRITE: the receiver asked for the data while
+ *                                                     it was being written
+ *   WRITE            x       x     x            x
+ *   CONN                     x            x           stock has nothing of it
+ */
 enum {
     RI_SEND_WAIT_RING  = 1 << 0, /* room in the ring */
     RI_SEND_WAIT_STOCK = 1 << 1, /* completion of a stock active message */
     RI_SEND_WAIT_MATCH = 1 << 2, /* SYNC_ACK, FIN, CTS, or the receive of a self-send */
     RI_SEND_WAIT_DATA  = 1 << 3, /* completion of RNDV_DATA, a stock active message */
-    RI_SEND_WAIT_WRITE = 1 << 4  /* the data is being written through a network */
+    RI_SEND_WAIT_WRITE = 1 << 4, /* the data is being written through a network */
+    RI_SEND_WAIT_CONN  = 1 << 5, /* the end of its conn, with which it fails */
+    RI_SEND_WAIT_LAST  = 1 << 6
 };
 
 /* What stock may have of a send: both at once, as the data of a rendezvous may be asked for before
@@ -251,9 +267,11 @@ struct ri_send_req {
     uint32_t sn; /* number of the message, if it has one: see ri_send_req_init() */
     uint32_t id; /* in worker->req_ids, by which the receiver answers; 0: it does not */
     ucs_status_t failure; /* the first thing that went wrong */
-    uint8_t waiting; /* RI_SEND_WAIT_*; 0: it is complete, or its call has not returned */
-    uint8_t wire_type; /* ri_wire_type_t by which the message is sent; 0: none yet */
-    uint8_t target;    /* ri_send_target_t, changed by ri_rndv_ud_set_target() */
+    /* RI_SEND_WAIT_*, changed by core/send_req.h; 0: it is complete, or its call has not
+     * returned */
+    uint8_t waiting;
+    uint8_t wire_type; /* ri_wire_type_t by which the message is, or was, sent; 0: none yet */
+    uint8_t target; /* ri_send_target_t, changed by ri_rndv_ud_set_target() */
     /* its slot was withdrawn (ri_slot_withdraw()), so a NACK says nothing of the plane */
     uint8_t withdrawn;
     /* the message is one of an exchange, and not in a crowd (core/exchange.h) */

@@ -112,7 +112,7 @@ static ucs_status_t eager_start_ring(ri_send_req_t *req, const ri_send_terms_t *
         return UCS_OK;
     }
 
-    req->waiting |= RI_SEND_WAIT_RING;
+    ri_send_begin_wait(req, RI_SEND_WAIT_RING);
     ucs_list_add_tail(&conn->pending, &req->pending);
     ri_conn_queue_pending(conn);
     ++conn->counters.tx_pending;

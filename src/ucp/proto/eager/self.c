@@ -81,7 +81,7 @@ static ucs_status_t self_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 
     status = ri_deliver_self(req->super.worker, &arrival);
     if (status == UCS_INPROGRESS) {
-        req->waiting |= RI_SEND_WAIT_MATCH;
+        ri_send_begin_wait(req, RI_SEND_WAIT_MATCH);
     }
     return status;
 }

@@ -29,7 +29,8 @@ static ucs_status_t bulk_send(ri_send_req_t *req, uint32_t am_flags,
     header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
                                       req->id, header);
     ri_trace(&req->super.worker->trace, RI_TRACE_SEND_BULK, req->sn, req->data.length);
-    return ri_am_send_direct(req, header, header_length, am_flags, terms->param);
+    return ri_am_send_direct(req, RI_AM_MESSAGE, header, header_length, am_flags,
+                             terms->param);
 }
 
 static ucs_status_t bulk_start(ri_send_req_t *req, const ri_send_terms_t *terms)
@@ -73,12 +74,10 @@ void ri_am_rndv_send_data(ri_send_req_t *req, uint32_t recv_id)
         return;
     }
     ri_wire_set_id(&base, req->conn->remote_id);
-    req->wire_type = RI_WIRE_RNDV_DATA; /* a second NACK or CTS is stale */
-    status         = ri_am_send_direct(req, &base, sizeof(base), 0, &none);
+    ri_send_drop_wait(req, RI_SEND_WAIT_MATCH); /* a second NACK or CTS is stale */
+    status = ri_am_send_direct(req, RI_AM_DATA, &base, sizeof(base), 0, &none);
     if (status != UCS_INPROGRESS) {
-        ri_send_end_wait(req, RI_SEND_WAIT_MATCH, status);
-    } else {
-        req->waiting &= ~RI_SEND_WAIT_MATCH;
+        ri_send_end_wait(req, RI_SEND_WAIT_DATA, status);
     }
 }
 

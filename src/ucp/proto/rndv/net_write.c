@@ -59,8 +59,8 @@ static void net_write_end(ri_net_transfer_t *op, int ending)
     } else if (ending) {
         ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_ERR_CANCELED);
     } else {
-        req->waiting &= ~RI_SEND_WAIT_WRITE;
-        req->waiting |= RI_SEND_WAIT_MATCH;
+        ri_send_drop_wait(req, RI_SEND_WAIT_WRITE);
+        ri_send_begin_wait(req, RI_SEND_WAIT_MATCH);
         ri_am_rndv_send_data(req, recv_id);
     }
 }
@@ -88,8 +88,8 @@ ucs_status_t ri_net_write_start(ri_send_req_t *req, uint32_t recv_id, uint64_t a
     if (status == UCS_INPROGRESS) {
         ri_net_transfer_started(&write->op, req->data.length);
         req->keys = NULL;
-        req->waiting &= ~RI_SEND_WAIT_MATCH; /* further answers are stale */
-        req->waiting |= RI_SEND_WAIT_WRITE;
+        ri_send_drop_wait(req, RI_SEND_WAIT_MATCH); /* further answers are stale */
+        ri_send_begin_wait(req, RI_SEND_WAIT_WRITE);
         return UCS_INPROGRESS;
     }
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);

@@ -55,7 +55,7 @@ int ri_rndv_is_ring_open(const ri_conn_t *conn)
 ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts)
 {
     ri_trace(&req->conn->worker->trace, RI_TRACE_SEND_RTS, req->sn, req->data.length);
-    req->waiting |= RI_SEND_WAIT_MATCH;
+    ri_send_begin_wait(req, RI_SEND_WAIT_MATCH);
     return ri_rndv_send_payload(req, req->id, rts, ri_wire_rts_length(rts), 0);
 }
 

@@ -95,8 +95,8 @@ static void ud_abandon(ri_send_req_t *req, uint32_t recv_id)
 {
     ri_send_keys_forget(req);
     ri_rndv_ud_set_target(req, RI_SEND_TARGET_ABANDONED);
-    req->waiting &= ~RI_SEND_WAIT_WRITE;
-    req->waiting |= RI_SEND_WAIT_MATCH;
+    ri_send_drop_wait(req, RI_SEND_WAIT_WRITE);
+    ri_send_begin_wait(req, RI_SEND_WAIT_MATCH);
     ud_tell_abandon(req, recv_id);
 }
 
@@ -128,7 +128,7 @@ static void ud_by_rtr_failed(struct ri_ud_send_op *send)
     req->keys  = send->keys;
     send->keys = NULL;
     ud_send_free(send);
-    req->waiting &= ~RI_SEND_WAIT_WRITE;
+    ri_send_drop_wait(req, RI_SEND_WAIT_WRITE);
     if (has_next) {
         ud_send_to(req, &next);
     } else {
@@ -214,7 +214,7 @@ static struct ri_ud_send_op *ud_send_start(ri_send_req_t *req, const ud_goal_t *
     ri_net_transfer_started(&send->super.op, req->data.length);
     req->keys        = NULL;
     req->proto_state = send;
-    req->waiting |= RI_SEND_WAIT_WRITE;
+    ri_send_begin_wait(req, RI_SEND_WAIT_WRITE);
     return send;
 }
 
@@ -223,7 +223,7 @@ static void ud_send_to(ri_send_req_t *req, const ud_goal_t *goal)
 {
     if (ud_send_start(req, goal) != NULL) {
         ri_rndv_ud_set_target(req, RI_SEND_TARGET_USED);
-        req->waiting &= ~RI_SEND_WAIT_MATCH; /* further answers are stale */
+        ri_send_drop_wait(req, RI_SEND_WAIT_MATCH); /* further answers are stale */
     } else {
         ud_abandon(req, goal->recv_id);
     }

@@ -189,7 +189,7 @@ static ucs_status_t rtr_send_net_send_again(ri_send_req_t *req, uint32_t way)
     rts.rts.num_segments = ri_dt_segments(&req->data, rts.rts.segments,
                                           RI_WIRE_SEGMENTS_MAX);
     req->wire_type       = RI_WIRE_RTS;
-    req->waiting |= RI_SEND_WAIT_MATCH;
+    ri_send_begin_wait(req, RI_SEND_WAIT_MATCH);
     status = ri_rndv_send_payload_am(req, req->id, &rts.rts, ri_wire_rts_length(&rts.rts),
                                      0);
     if (req->conn == NULL) {
@@ -199,10 +199,10 @@ static ucs_status_t rtr_send_net_send_again(ri_send_req_t *req, uint32_t way)
     if (UCS_STATUS_IS_ERR(status)) {
         ri_id_free(&req->super.worker->req_ids, req->id);
         req->id = 0;
-        req->waiting &= ~RI_SEND_WAIT_MATCH;
+        ri_send_drop_wait(req, RI_SEND_WAIT_MATCH);
     } else {
         ++conn->counters.tx_again;
-        req->waiting &= ~RI_SEND_WAIT_WRITE;
+        ri_send_drop_wait(req, RI_SEND_WAIT_WRITE);
     }
     return status;
 }
@@ -236,8 +236,8 @@ static void rtr_send_net_write_failed(ri_net_transfer_t *op, int ending)
     if ((req->conn == NULL) || ending) {
         ri_send_end_wait(req, RI_SEND_WAIT_WRITE, status);
     } else if (UCS_STATUS_IS_ERR(status)) {
-        req->waiting |= RI_SEND_WAIT_MATCH; /* so that it ends with the conn */
-        req->waiting &= ~RI_SEND_WAIT_WRITE;
+        ri_send_drop_wait(req, RI_SEND_WAIT_WRITE);
+        ri_send_begin_wait(req, RI_SEND_WAIT_CONN);
         ri_conn_lose(conn, req->sn, status);
     }
 }
@@ -284,7 +284,7 @@ static ucs_status_t rtr_send_net_not_started(rtr_send_net_write_t *write,
     ri_keys_release(&write->keys);
     status = rtr_send_net_send_again(req, write->op.way);
     if ((req->conn != NULL) && ri_net_transfer_may_try_again(status)) {
-        req->waiting |= RI_SEND_WAIT_WRITE;
+        ri_send_begin_wait(req, RI_SEND_WAIT_WRITE);
         write->op.end = rtr_send_net_write_failed;
         ri_net_transfer_again(&write->op);
         return UCS_OK;
@@ -319,7 +319,7 @@ static ucs_status_t rtr_send_net_start(ri_send_req_t *req, const ri_send_terms_t
     status             = ri_rtr_write(peer->way.ep, rtr, &transfer);
     if (ri_likely(status == UCS_INPROGRESS)) {
         ri_net_transfer_started(&write->op, req->data.length);
-        req->waiting |= RI_SEND_WAIT_WRITE;
+        ri_send_begin_wait(req, RI_SEND_WAIT_WRITE);
         ri_rtr_send_net_untold(conn, req->sn, rtr);
         return UCS_OK;
     }

@@ -8,6 +8,7 @@
 #include <limits> /* verbs.h wants it in C++, and not as C */
 
 extern "C" {
+#include "ucp/core/send_req.h"
 #include "ucp/core/stream_ring.h"
 #include "ucp/proto/rndv/rndv_ud.h"
 #include "ucp/proto/rtr/rtr_state.h"
@@ -132,6 +133,15 @@ TEST_F(test_illegal_states, sent)
     ri_send_req_t send = {};
 
     EXPECT_DEATH(ri_rndv_ud_set_target(&send, RI_SEND_TARGET_USED), "may_become");
+}
+
+TEST_F(test_illegal_states, send_waits)
+{
+    ri_send_req_t send = {};
+
+    send.waiting = RI_SEND_WAIT_MATCH;
+    ri_send_begin_wait(&send, RI_SEND_WAIT_RING);
+    EXPECT_DEATH(ri_send_begin_wait(&send, RI_SEND_WAIT_STOCK), "ri_send_may_wait_for");
 }
 
 TEST_F(test_illegal_states, ud_receive)

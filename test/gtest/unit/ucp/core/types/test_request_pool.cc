@@ -1,8 +1,12 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/core/types/request.c: the pool and the life of a request. */
+/* src/ucp/core/types/request.c: the pool and the life of a request; and what a send waits for. */
 
 #include "unit/fakes/fake_ucx.h"
+
+extern "C" {
+#include "ucp/core/send_req.h"
+}
 
 #include <set>
 
@@ -321,6 +325,30 @@ TEST_F(test_request_pool, free_and_release_leave_the_applications_memory)
         m_worker.reqs = {}; /* or the pool's end would touch this memory */
         ri_req_pool_init(&m_worker);
     }
+}
+
+/* The table in request.h, whose columns are in the order of the bits, for all sets. */
+TEST_F(test_request_pool, what_a_send_may_wait_for)
+{
+    const char *const table[] = {"..x...",  /* RING */
+                                 "..xxx.",  /* STOCK */
+                                 "xx..xx",  /* MATCH */
+                                 ".x..x.",  /* DATA */
+                                 ".xxx.x",  /* WRITE */
+                                 "..x.x."}; /* CONN */
+
+    for (unsigned set = 0; set < RI_SEND_WAIT_LAST; ++set) {
+        bool is_legal = true;
+
+        for (unsigned i = 0; i < 6; ++i) {
+            for (unsigned j = 0; j < 6; ++j) {
+                is_legal &= (i == j) || !(set & (1u << i)) || !(set & (1u << j)) ||
+                            (table[i][j] == 'x');
+            }
+        }
+        EXPECT_EQ(is_legal, !!ri_send_may_wait_for((uint8_t)set)) << set;
+    }
+    EXPECT_FALSE(ri_send_may_wait_for(RI_SEND_WAIT_LAST));
 }
 
 } // namespace
