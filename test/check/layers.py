@@ -9,11 +9,15 @@ those of the lines before.
 
 A file and the header of its name are one module. A module calls another one if it includes its
 header, if its object needs a symbol that the other's object defines, or if its header names such a
-symbol in an inline function or a macro. But a variable belongs to the header that declares it if
-that is in a lower folder: a lower file may have a table that a higher one fills.
+symbol in an inline function, a macro or a table. A module also calls those that assign a function
+to a pointer that its header declares. But a table that a lower file has, and a higher one fills,
+belongs to the header that declares it, as does such a pointer: docs/design.md lists them, below a
+head that begins with "| table | declared in |".
 
-The table is the one in docs/design.md whose head begins with "| folder | calls |". Its second
-column names folders, or says "all below": those in the rows that follow.
+Each source has an object that is not older. Only a folder of which nothing is built has none.
+
+The table of folders is the one in docs/design.md whose head begins with "| folder | calls |". Its
+second column names folders, or says "all below": those in the rows that follow.
 """
 
 import os
@@ -62,13 +66,23 @@ def read_table(path):
     return allowed
 
 
+def read_tables(path):
+    """The names of the tables that lower files have and higher ones fill."""
+    with open(path, encoding="utf-8") as file:
+        found = re.search(r"^\| table \| declared in \|.*\n(?:\|.*\n)+", file.read(), re.M)
+    if not found:
+        fail(f"{path}: there is no list of tables")
+    return set(re.findall(r"`(ri_\w+)`", found.group(0)))
+
+
 def module_of(path):
     return os.path.splitext(path)[0]
 
 
 def read_includes(root):
-    """Pairs of modules, all modules, and by which header's module variables are declared."""
-    pairs, modules, declared = set(), set(), {}
+    """Pairs of modules, all modules, and by which header's module variables are declared, among
+    them pointers to functions."""
+    pairs, modules, declared, pointers, texts = set(), set(), {}, {}, {}
     for folder, _, names in os.walk(os.path.join(root, "src")):
         for name in names:
             if not name.endswith((".c", ".h")):
@@ -82,6 +96,9 @@ def read_includes(root):
                 for variable in re.findall(r"^extern [^;()]*?(\w+)(?:\[\w*\])?(?: __attribute__|;)", text,
                                            re.M):
                     declared[variable] = module
+                for variable in re.findall(r"^extern [^;=]*\(\*(\w+)\)\(", text, re.M):
+                    declared[variable] = pointers[variable] = module
+            texts.setdefault(module, []).append(text)
             for include in re.findall(r'^#include "([^"]+)"', text, re.M):
                 for base in (folder, os.path.join(root, "src")):
                     header = os.path.normpath(os.path.join(base, include))
@@ -91,16 +108,24 @@ def read_includes(root):
                 else:
                     if include not in ("config.h", "tools/page.inc"):  # made by the build
                         fail(f"{path}: includes {include}, which is not in src")
-    return pairs, modules, declared
+    return pairs, modules, declared, pointers, texts
+
+
+def read_assigned(pointers, texts, tables):
+    """Pairs of modules: those with a pointer to a function, and those that assign it."""
+    return {(pointers[name], module) for name in pointers if name not in tables
+            for module in texts if module != pointers[name]
+            and re.search(rf"(?<![.>])\b{name}\s*=[^=]", "\n".join(texts[module]))}
 
 
 def code_of_header(text):
-    """The functions and macros of a header, without comments and strings. (clang-format puts the
-    brace of a function, and no other one, at the start of a line.)"""
+    """The functions, macros and tables of a header, without comments and strings. (clang-format
+    puts the brace of a function, and no other one, at the start of a line.)"""
     text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.S)
     functions = re.findall(r"^\{$.*?^\}$", text, re.M | re.S)
     macros = re.findall(r"^# *define (?:[^\n]*\\\n)*[^\n]*$", text, re.M)
-    return "\n".join(functions + macros)
+    tables = re.findall(r"^[a-z][^\n;]*=\s*\{.*?\};", text, re.M | re.S)
+    return "\n".join(functions + macros + tables)
 
 
 def read_inline_calls(root, defined):
@@ -119,19 +144,34 @@ def read_inline_calls(root, defined):
     return pairs
 
 
-def read_symbols(objects, modules, declared, allowed):
-    """Pairs of modules by what nm says of their objects, and which module defines a symbol."""
+def find_objects(root, objects, modules):
+    """The objects, each with its module. Automake puts the name of a program or library and "-" in
+    front of an object's name if that has flags of its own."""
     paths = {}
     for folder, _, names in os.walk(objects):
         for name in names:
             if not name.endswith(".o"):
                 continue
-            module = os.path.join("src", os.path.relpath(folder, objects), name[:-2])
-            module = os.path.normpath(module)
-            if module in modules:  # if not, its source is gone, or it is a program's
-                paths[os.path.join(folder, name)] = module
+            name_of = name[:-2].rsplit("-", 1)[-1]
+            module = os.path.normpath(os.path.join("src", os.path.relpath(folder, objects), name_of))
+            if module in modules and os.path.exists(os.path.join(root, module + ".c")):
+                paths[os.path.join(folder, name)] = module  # if not, its source is gone
     if not paths:
         fail(f"{objects}: there are no objects")
+    built = set(paths.values())
+    for path, module in sorted(paths.items()):
+        source = os.path.join(root, module + ".c")
+        if os.path.getmtime(path) < os.path.getmtime(source):
+            fail(f"{path} is older than {source}: make has to run first")
+    for module in sorted(modules - built):
+        if os.path.exists(os.path.join(root, module + ".c")) and \
+                os.path.dirname(module) in map(os.path.dirname, built):
+            fail(f"{module}.c has no object: make has to run first")
+    return paths
+
+
+def read_symbols(paths, declared, allowed, tables):
+    """Pairs of modules by what nm says of their objects, and which module defines a symbol."""
 
     defined, needed = {}, {}
     out = subprocess.run(["nm", "-P", "-A"] + sorted(paths), check=True, stdout=subprocess.PIPE,
@@ -144,7 +184,7 @@ def read_symbols(objects, modules, declared, allowed):
         elif kind.isupper() and kind not in ("W", "V"):
             header = declared.get(symbol, module)
             is_lower = os.path.dirname(header) in allowed.get(os.path.dirname(module), ())
-            defined[symbol] = header if kind in "BDRS" and is_lower else module
+            defined[symbol] = header if symbol in tables and is_lower else module
     pairs = {(module, defined[symbol]) for module, symbols in needed.items()
              for symbol in symbols if symbol in defined}
     return pairs, defined
@@ -205,9 +245,12 @@ def main():
         sys.exit(__doc__)
     root, objects = sys.argv[1:3]
     allowed = read_table(os.path.join(root, "docs/design.md"))
-    pairs, modules, declared = read_includes(root)
-    needed, defined = read_symbols(objects, modules, declared, allowed)
-    pairs |= needed | read_inline_calls(root, defined)
+    tables = read_tables(os.path.join(root, "docs/design.md"))
+    pairs, modules, declared, pointers, texts = read_includes(root)
+    for table in sorted(tables - declared.keys()):
+        fail(f"docs/design.md: no header declares {table}")
+    needed, defined = read_symbols(find_objects(root, objects, modules), declared, allowed, tables)
+    pairs |= needed | read_inline_calls(root, defined) | read_assigned(pointers, texts, tables)
     pairs = {(come, to) for come, to in pairs if come != to}
     if len(sys.argv) == 4:
         print_order(sys.argv[3].rstrip("/"), pairs, modules)
