@@ -58,6 +58,43 @@ int ri_conn_may_become(uint32_t from, uint32_t to, int works)
     }
 }
 
+/* Flags that need others, and those. */
+static const struct {
+    uint32_t flag, needs;
+} conn_flags_need[] = {{RI_CONN_PLANE_READ, RI_CONN_PLANE_ASKED},
+                       {RI_CONN_PLANE_REFUSED, RI_CONN_PLANE_ASKED},
+                       {RI_CONN_PLANE_WRITE, RI_CONN_PLANE_ASKED},
+                       {RI_CONN_PLANE_TOLD, RI_CONN_PLANE_ASKED},
+                       {RI_CONN_WAY, RI_CONN_WAY_ASKED},
+                       {RI_CONN_FENCED, RI_CONN_BEHIND_RMA}};
+
+/* Flags that are changed at any time, and are cleared. */
+#define CONN_FLAGS_CLEARED \
+    (RI_CONN_PLANE_WANTED | RI_CONN_PLANE_READ | RI_CONN_PLANE_WRITE | \
+     RI_CONN_WAY_ASKED | RI_CONN_WAY | RI_CONN_BEHIND_RMA | RI_CONN_FENCED | \
+     RI_CONN_ORDER_ASKED | RI_CONN_UNTOLD | RI_CONN_POSTED)
+
+/* Flags that are set at any time, and stay. */
+#define CONN_FLAGS_STAY \
+    (RI_CONN_ASKED | RI_CONN_PLANE_ASKED | RI_CONN_PLANE_REFUSED | RI_CONN_PLANE_TOLD | \
+     RI_CONN_LONG | RI_CONN_CLOSING_TOLD | RI_CONN_TELLS | RI_CONN_AM_READY)
+
+int ri_conn_flags_may_become(uint32_t from, uint32_t to)
+{
+    uint32_t set   = to & ~from;
+    uint32_t clear = from & ~to;
+    unsigned i;
+
+    for (i = 0; i < sizeof(conn_flags_need) / sizeof(conn_flags_need[0]); ++i) {
+        if (((set & conn_flags_need[i].flag) && !(to & conn_flags_need[i].needs)) ||
+            ((clear & conn_flags_need[i].needs) && (to & conn_flags_need[i].flag))) {
+            return 0;
+        }
+    }
+    return !(set & ~(uint32_t)(CONN_FLAGS_CLEARED | CONN_FLAGS_STAY)) &&
+           !(clear & ~(uint32_t)CONN_FLAGS_CLEARED);
+}
+
 void ri_conn_update_fast(ri_conn_t *conn)
 {
     int healthy = (conn->status == UCS_OK) &&

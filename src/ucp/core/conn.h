@@ -40,6 +40,24 @@ static inline void ri_conn_set_life(ri_conn_t *conn, uint32_t life)
     conn->flags = (conn->flags & ~(uint32_t)RI_CONN_LIFE) | (life & RI_CONN_LIFE);
 }
 
+/** @return Whether flags of a conn that are not of RI_CONN_LIFE may change from one set to another,
+ * see the table in conn_types.h. */
+int ri_conn_flags_may_become(uint32_t from, uint32_t to);
+
+/** Set flags of a conn, as the table in conn_types.h allows it. */
+static inline void ri_conn_set_flags(ri_conn_t *conn, uint32_t flags)
+{
+    assert(ri_conn_flags_may_become(conn->flags, conn->flags | flags));
+    conn->flags |= flags;
+}
+
+/** Clear flags of a conn, as the table in conn_types.h allows it. */
+static inline void ri_conn_clear_flags(ri_conn_t *conn, uint32_t flags)
+{
+    assert(ri_conn_flags_may_become(conn->flags, conn->flags & ~flags));
+    conn->flags &= ~flags;
+}
+
 /* The conns of all workers of this process, by their endpoint. It has a lock of its own. */
 extern ri_map_t ri_conn_map;
 

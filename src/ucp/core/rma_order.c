@@ -60,7 +60,7 @@ ri_rma_op_t *ri_rma_op_new(ri_worker_t *worker)
 /* Messages have nothing to overtake any more. */
 static void rma_clear(ri_conn_t *conn)
 {
-    conn->flags &= ~(RI_CONN_BEHIND_RMA | RI_CONN_FENCED);
+    ri_conn_clear_flags(conn, RI_CONN_BEHIND_RMA | RI_CONN_FENCED);
     conn->rma.unknown = 0;
     ucs_list_del(&conn->rma.behind_link);
     ucs_list_head_init(&conn->rma.behind_link);
@@ -79,7 +79,7 @@ static void rma_check(ri_conn_t *conn)
 
 void ri_rma_set_behind(ri_conn_t *conn)
 {
-    conn->flags |= RI_CONN_BEHIND_RMA;
+    ri_conn_set_flags(conn, RI_CONN_BEHIND_RMA);
     ucs_list_del(&conn->rma.behind_link);
     ucs_list_add_tail(&conn->worker->rma.behind, &conn->rma.behind_link);
     if ((conn->ring != NULL) || (conn->channel != NULL)) {
@@ -92,7 +92,7 @@ void ri_rma_fence(ri_worker_t *worker)
     ri_conn_t *conn;
 
     ucs_list_for_each(conn, &worker->rma.behind, rma.behind_link) {
-        conn->flags |= RI_CONN_FENCED;
+        ri_conn_set_flags(conn, RI_CONN_FENCED);
     }
 }
 

@@ -7,6 +7,8 @@
 #ifndef RI_STREAM_H
 #define RI_STREAM_H
 
+#include <assert.h>
+
 #include "types/module.h"
 #include "types/stream_types.h"
 #include "../wire/wire.h"
@@ -34,6 +36,47 @@ void ri_stream_destroy(ri_stream_t *stream);
  * frees its ring. The stream is there afterwards. Calls back; any conn may be gone. Does nothing
  * if it is broken already. */
 void ri_stream_break(ri_stream_t *stream, const char *why);
+
+/** CONN_ACK is about to be sent, which is not out. */
+static inline void ri_stream_set_acked(ri_stream_t *stream)
+{
+    assert(!stream->acked);
+    stream->acked = 1;
+}
+
+/** The sender asks for CONN_ACK, whether it was sent or not. */
+static inline void ri_stream_set_unacked(ri_stream_t *stream)
+{
+    stream->acked = 0;
+}
+
+/** BYE has come, perhaps not for the first time: nothing follows number @a last. */
+static inline void ri_stream_set_closed(ri_stream_t *stream, uint32_t last)
+{
+    stream->closed    = 1;
+    stream->closed_sn = last;
+}
+
+/** The next message waits for an answer to a REVOKE, and so do those behind it. */
+static inline void ri_stream_stall(ri_stream_t *stream)
+{
+    assert(!stream->broken);
+    stream->stalled = 1;
+}
+
+/** The answer has come: if the stream is stalled, it is to go on. */
+static inline void ri_stream_set_resumes(ri_stream_t *stream)
+{
+    stream->resumes = stream->stalled;
+}
+
+/** The stream goes on, and is not stalled any more. */
+static inline void ri_stream_resume(ri_stream_t *stream)
+{
+    assert(stream->resumes && stream->stalled);
+    stream->resumes = 0;
+    stream->stalled = 0;
+}
 
 /** What @ref ri_stream_check_closed does if the sender has closed the stream. */
 void ri_stream_check_closed_slow(ri_stream_t *stream);

@@ -71,7 +71,7 @@ static ucs_status_t handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
     } else if ((conn != NULL) && (conn->peer == NULL) && !(conn->flags & RI_CONN_SELF)) {
         ri_conn_set_peer(conn, &remote);
     }
-    stream->acked = 0; /* it asks, so it has not got an earlier answer yet */
+    ri_stream_set_unacked(stream); /* it asks, so it has not got an earlier answer yet */
     ri_control_ack(stream);
 
     /* Stock frees an endpoint that the application does not have when its connection fails,
@@ -205,7 +205,7 @@ static void handle_order_ack(ri_worker_t *worker, ri_conn_t *conn,
         ++worker->counters.rx_stale;
         return;
     }
-    conn->flags &= ~RI_CONN_ORDER_ASKED;
+    ri_conn_clear_flags(conn, RI_CONN_ORDER_ASKED);
     if (msg->value == conn->rma.count) {
         ri_rma_ordered(conn);
     }
@@ -245,14 +245,13 @@ static void handle_reset(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg
 
 static void handle_bye(ri_stream_t *stream, const ri_wire_msg_t *msg)
 {
-    stream->closed    = 1;
-    stream->closed_sn = msg->value;
+    ri_stream_set_closed(stream, msg->value);
     ri_peer_note_bye(stream->peer, stream->remote_conn_id);
     ri_stream_ring_end(stream); /* if there is one that was not even mapped */
     if ((stream->rtr.num_named > 0) &&
         ((int32_t)(stream->next_sn - stream->closed_sn) > 1)) {
         /* By USED. The data does not come, and its sender may have ended others. */
-        stream->closed_sn = stream->next_sn - 1;
+        ri_stream_set_closed(stream, stream->next_sn - 1);
         ri_stream_break(stream, "a message that was lost after its turn");
     }
     ri_stream_check_closed(stream);

@@ -84,7 +84,7 @@ size_t ri_am_pack_header(ri_conn_t *conn, ri_wire_type_t type, uint32_t sn, uint
 static void am_set_ready(ri_conn_t *conn)
 {
     if (conn != NULL) {
-        conn->flags |= RI_CONN_AM_READY;
+        ri_conn_set_flags(conn, RI_CONN_AM_READY);
         ri_conn_update_fast(conn);
     }
 }

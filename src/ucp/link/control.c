@@ -240,7 +240,7 @@ void ri_control_ask(ri_conn_t *conn)
     if (conn->flags & RI_CONN_ASKED) {
         return;
     }
-    conn->flags |= RI_CONN_ASKED;
+    ri_conn_set_flags(conn, RI_CONN_ASKED);
     ri_conn_stop_timeout(conn); /* it is not to ask later */
     ri_conn_start_timeout(conn);
     ri_am_pack_hello(conn, (uint8_t *)&ask.hello);
@@ -300,7 +300,7 @@ void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t
 void ri_control_ask_order(ri_conn_t *conn)
 {
     if (!(conn->flags & RI_CONN_ORDER_ASKED) && (conn->remote_id != 0)) {
-        conn->flags |= RI_CONN_ORDER_ASKED;
+        ri_conn_set_flags(conn, RI_CONN_ORDER_ASKED);
         ri_control_send(conn, RI_WIRE_ORDER_REQ, conn->remote_id, conn->rma.count);
     }
 }
@@ -317,7 +317,7 @@ void ri_control_ack(ri_stream_t *stream)
         return;
     }
 
-    stream->acked = 1;
+    ri_stream_set_acked(stream);
     ri_control_send_on(conn, &ack);
 }
 

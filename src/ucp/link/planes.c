@@ -100,7 +100,7 @@ static void planes_ask_local(ri_conn_t *conn)
 
     if (!(conn->flags & RI_CONN_PLANE_ASKED) &&
         ((worker->plane != NULL) || (worker->process.host != 0))) {
-        conn->flags |= RI_CONN_PLANE_ASKED;
+        ri_conn_set_flags(conn, RI_CONN_PLANE_ASKED);
         planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0,
                           (worker->plane != NULL) ? RI_WIRE_PLANE_CMA :
                                                     RI_WIRE_PLANE_PROCESS);
@@ -113,7 +113,7 @@ static void planes_tell(ri_conn_t *conn)
     uint32_t flags = RI_CONN_LONG | RI_CONN_PLANE_WRITE;
 
     if ((conn->flags & (flags | RI_CONN_PLANE_TOLD)) == flags) {
-        conn->flags |= RI_CONN_PLANE_TOLD;
+        ri_conn_set_flags(conn, RI_CONN_PLANE_TOLD);
         RI_MODULES_TELL(conn_writes, conn);
         planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id,
                           RI_WIRE_PLANE_WRITES | RI_WIRE_PLANE_GRIDS |
@@ -138,9 +138,9 @@ void ri_planes_ask(ri_conn_t *conn)
         (conn->flags & (RI_CONN_SELF | RI_CONN_PEER_MODE))) {
         return;
     }
-    conn->flags |= RI_CONN_LONG;
+    ri_conn_set_flags(conn, RI_CONN_LONG);
     if (conn->remote_id == 0) {
-        conn->flags |= RI_CONN_PLANE_WANTED;
+        ri_conn_set_flags(conn, RI_CONN_PLANE_WANTED);
         ri_control_ask(conn);
         return;
     }
@@ -154,7 +154,7 @@ void ri_planes_ask(ri_conn_t *conn)
 void ri_planes_ask_wanted(ri_conn_t *conn)
 {
     if (conn->flags & RI_CONN_PLANE_WANTED) {
-        conn->flags &= ~RI_CONN_PLANE_WANTED;
+        ri_conn_clear_flags(conn, RI_CONN_PLANE_WANTED);
         ri_planes_ask(conn);
     }
 }
@@ -232,17 +232,17 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
         return;
     }
     if (msg->value & RI_WIRE_PLANE_REACHED) {
-        conn->flags |= RI_CONN_PLANE_READ;
+        ri_conn_set_flags(conn, RI_CONN_PLANE_READ);
     } else {
         ++worker->counters.planes_refused;
-        conn->flags |= RI_CONN_PLANE_REFUSED;
+        ri_conn_set_flags(conn, RI_CONN_PLANE_REFUSED);
         if (conn->flags & RI_CONN_LONG) {
             ri_way_ask(conn);
         }
     }
     if (planes_connect(worker, conn->peer, msg) &&
         (worker->plane->capabilities & RI_PLANE_WRITE)) {
-        conn->flags |= RI_CONN_PLANE_WRITE;
+        ri_conn_set_flags(conn, RI_CONN_PLANE_WRITE);
         planes_tell(conn);
     }
 }

@@ -69,7 +69,7 @@ void ri_way_end(ri_worker_t *worker, ri_peer_t *peer, ri_way_state_t state)
     ri_conn_t *conn;
 
     ucs_list_for_each(conn, &peer->conns, peer_list) {
-        conn->flags &= ~(RI_CONN_WAY | RI_CONN_WAY_ASKED);
+        ri_conn_clear_flags(conn, RI_CONN_WAY | RI_CONN_WAY_ASKED);
     }
     peer->way.ep      = NULL;
     peer->way.leaving = 0;
@@ -222,6 +222,6 @@ void ri_way_nacked(ri_conn_t *conn, uint32_t way, uint32_t flags)
         ri_way_fail(conn->worker, peer);
     } else {
         /* The next message goes by UCP, too, and asks anew. */
-        conn->flags &= ~(RI_CONN_WAY | RI_CONN_WAY_ASKED);
+        ri_conn_clear_flags(conn, RI_CONN_WAY | RI_CONN_WAY_ASKED);
     }
 }

@@ -103,7 +103,7 @@ void ri_way_ask(ri_conn_t *conn)
             return;
         }
     }
-    conn->flags |= RI_CONN_WAY_ASKED;
+    ri_conn_set_flags(conn, RI_CONN_WAY_ASKED);
     ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0, peer->way.kind, 0);
 }
 
@@ -251,7 +251,7 @@ void ri_way_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t
         ++worker->counters.planes_refused;
         way_refused(worker, peer, msg);
     } else if ((msg->way == peer->way.number) && way_connect(worker, peer, msg)) {
-        conn->flags |= RI_CONN_WAY;
+        ri_conn_set_flags(conn, RI_CONN_WAY);
         RI_MODULES_ASK(is_told, way_opened, conn);
         if (is_told) {
             ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id,

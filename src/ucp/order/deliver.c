@@ -253,7 +253,7 @@ static void deliver_early(ri_stream_t *stream)
 
         if (deliver_has_to_wait(worker, stream,
                                 deliver_peek_tag(stream, msg->wire_type, msg->tag))) {
-            stream->stalled = 1;
+            ri_stream_stall(stream);
             return;
         }
 
@@ -384,7 +384,7 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
     }
     if (deliver_has_to_wait(worker, stream,
                             deliver_peek_tag(stream, arrival->wire_type, arrival->tag))) {
-        stream->stalled = 1;
+        ri_stream_stall(stream);
         return deliver_out_of_order(stream, arrival);
     }
 

@@ -41,7 +41,7 @@ static void posts_begin(ri_conn_t *conn, ri_reach_t *reach)
     }
     posts_hold(conn, reach);
     conn->rma.age = 0;
-    conn->flags |= RI_CONN_POSTED;
+    ri_conn_set_flags(conn, RI_CONN_POSTED);
     conn->fast_max = 0;
     ucs_list_add_tail(&worker->rma.posted, &conn->rma.posted_link);
     worker->attention = 1;
@@ -56,7 +56,7 @@ static void posts_end(ri_conn_t *conn)
     if (ucs_list_is_empty(&worker->rma.posted)) {
         atomic_fetch_sub(&ri_posts_workers, 1);
     }
-    conn->flags &= ~(uint32_t)RI_CONN_POSTED;
+    ri_conn_clear_flags(conn, RI_CONN_POSTED);
     ri_conn_update_fast(conn);
 }
 

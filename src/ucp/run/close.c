@@ -59,7 +59,7 @@ void ri_close_begin(ri_conn_t *conn)
 
     if (!(conn->flags & others) && (conn->status == UCS_OK) && (conn->peer != NULL) &&
         close_is_last_call(conn->worker) && ri_stock_transport_is_tcp(conn->ep)) {
-        conn->flags |= RI_CONN_TELLS;
+        ri_conn_set_flags(conn, RI_CONN_TELLS);
     }
 }
 
@@ -138,7 +138,7 @@ void ri_close_say_closing(ri_conn_t *conn)
     }
     if (ri_ring_send_closing(conn) || close_tell_conns(conn) ||
         !(conn->flags & RI_CONN_TELLS)) {
-        conn->flags |= RI_CONN_CLOSING_TOLD;
+        ri_conn_set_flags(conn, RI_CONN_CLOSING_TOLD);
     }
 }
 

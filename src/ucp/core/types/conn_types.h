@@ -88,6 +88,34 @@ enum {
 #define RI_CONN_LIFE (RI_CONN_CLOSING | RI_CONN_LEFT | RI_CONN_LOST | RI_CONN_BYE)
 
 /*
+ * The other flags: what the two sides have asked and told each other. ri_conn_set_flags() and
+ * ri_conn_clear_flags() change them, and assert that a flag is set only while those that it needs
+ * are, and cleared only while none needs it:
+ *
+ *   flag            needs          is cleared
+ *   ASKED                          never
+ *   PLANE_WANTED                   when the peer is known
+ *   PLANE_ASKED                    never
+ *   PLANE_READ      PLANE_ASKED    a read has failed at the peer
+ *   PLANE_REFUSED   PLANE_ASKED    never
+ *   PLANE_WRITE     PLANE_ASKED    a write has failed
+ *   PLANE_TOLD      PLANE_ASKED    never
+ *   LONG                           never
+ *   WAY_ASKED                      the way is no more, or another one is to be asked for
+ *   WAY             WAY_ASKED      with WAY_ASKED
+ *   BEHIND_RMA                     nothing is left that messages could overtake
+ *   FENCED          BEHIND_RMA     with BEHIND_RMA
+ *   ORDER_ASKED                    ORDER_ACK has come
+ *   CLOSING_TOLD, TELLS            never
+ *   AM_READY                       never
+ *   UNTOLD, POSTED                 what was to be said, or settled, is
+ *
+ * RING_STOP is a part of the state of the ring, which link/ring_life.c changes. The flags that say
+ * what a conn is (SELF, USER, NO_PEER, VERSION, PEER_MODE, BY_SOCKADDR) are set when it is made, or
+ * handed to the application.
+ */
+
+/*
  * The sender's side of one direction: one per endpoint.
  *
  * How its remote id comes about: 0 until CONN_ACK; until then every message carries a

@@ -51,7 +51,8 @@ typedef struct ri_assembly {
 /*
  * The receiver's side of one direction: one per remote conn that has sent something.
  *
- * Its states are flags. Most of them are independent of each other:
+ * Its states are flags. Functions of stream.h change them, and assert what stands here. Most of
+ * them are independent of each other:
  *
  *   acked     0 -> 1  CONN_ACK is sent (link/control.c)
  *             1 -> 0  the sender asks once more, as it has not got it (in/handlers.c)
@@ -59,9 +60,9 @@ typedef struct ri_assembly {
  *                     waits for the answer, as all messages behind it (order/deliver.c)
  *   resumes   0 -> 1  the answer has come, while the stream is stalled; then both become 0, and
  *                     messages are delivered (proto/rtr/rtr_revoked.c)
- *   closed    0 -> 1  BYE has come: closed_sn is the last number (in/handlers.c). When that has had
- *                     its turn, and nothing needs the stream, it is freed by
- *                     ri_stream_check_closed()
+ *   closed    0 -> 1  BYE has come: closed_sn is the last number (in/handlers.c). It stays so.
+ *                     When that number has had its turn, and nothing needs the stream, it is freed
+ *                     by ri_stream_check_closed()
  *   broken    0 -> 1  ri_stream_break(): the sender breaks the protocol, or memory is lacking. What
  *                     comes is dropped. It stays so until the stream is freed
  *

@@ -141,7 +141,7 @@ static void coop_note_failure(ri_coop_t *coop, ucs_status_t status)
 
     ri_trace(&coop->worker->trace, RI_TRACE_COOP_FAIL, coop->is_send, status);
     if (coop->is_send) {
-        coop->send->conn->flags &= ~RI_CONN_PLANE_WRITE;
+        ri_conn_clear_flags(coop->send->conn, RI_CONN_PLANE_WRITE);
     }
     if ((status == UCS_ERR_UNREACHABLE) && (peer != NULL)) {
         ri_local_fail(coop->worker, peer);

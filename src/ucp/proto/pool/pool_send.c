@@ -290,7 +290,7 @@ void ri_pool_send_handle_nack(ri_worker_t *worker, ri_conn_t *conn,
     if (buffer->keyed) {
         ri_way_nacked(conn, buffer->way, msg->flags);
     } else {
-        conn->flags &= ~RI_CONN_PLANE_READ;
+        ri_conn_clear_flags(conn, RI_CONN_PLANE_READ);
     }
     if ((conn->peer != NULL) && ri_local_is_gone(conn->peer)) {
         ri_pool_send_free(buffer); /* nobody is left to get it */

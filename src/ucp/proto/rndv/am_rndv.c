@@ -91,7 +91,7 @@ void ri_am_rndv_handle_nack(ri_worker_t *worker, ri_conn_t *conn,
             ri_way_nacked(conn, req->way, msg->flags);
         } else if ((req->target == RI_SEND_TARGET_NONE) && !req->withdrawn &&
                    !ri_dt_is_spread(&req->data)) {
-            conn->flags &= ~RI_CONN_PLANE_READ;
+            ri_conn_clear_flags(conn, RI_CONN_PLANE_READ);
         }
         if (req->proto->answered != NULL) {
             req->proto->answered(req);

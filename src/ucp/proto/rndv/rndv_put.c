@@ -100,7 +100,7 @@ void ri_rndv_put_handle_cts(ri_worker_t *worker, ri_conn_t *conn,
         return;
     }
     if (status == UCS_ERR_UNREACHABLE) {
-        conn->flags &= ~RI_CONN_PLANE_WRITE;
+        ri_conn_clear_flags(conn, RI_CONN_PLANE_WRITE);
     }
     ri_am_rndv_send_data(req, msg->recv_id);
 }

@@ -82,7 +82,7 @@ static void revoked_resume(ri_worker_t *worker)
     ri_stream_t *stream, *found;
 
     ucs_list_for_each(stream, &worker->streams, list) {
-        stream->resumes = stream->stalled;
+        ri_stream_set_resumes(stream);
     }
     do { /* each callback may free any stream */
         found = NULL;
@@ -93,8 +93,7 @@ static void revoked_resume(ri_worker_t *worker)
             }
         }
         if (found != NULL) {
-            found->resumes = 0;
-            found->stalled = 0;
+            ri_stream_resume(found);
             ++found->busy;
             ri_deliver_resume(found);
             --found->busy;

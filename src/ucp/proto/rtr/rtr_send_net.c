@@ -58,8 +58,11 @@ int ri_rtr_send_net_open(ri_conn_t *conn)
 /* The count of untold writes has changed: the messages that follow go by it. */
 static void rtr_send_net_note_untold(ri_conn_t *conn)
 {
-    conn->flags &= ~(uint32_t)RI_CONN_UNTOLD;
-    conn->flags |= (conn->rtr.untold->count > 0) ? RI_CONN_UNTOLD : 0;
+    if (conn->rtr.untold->count > 0) {
+        ri_conn_set_flags(conn, RI_CONN_UNTOLD);
+    } else {
+        ri_conn_clear_flags(conn, RI_CONN_UNTOLD);
+    }
     ri_conn_update_fast(conn);
 }
 

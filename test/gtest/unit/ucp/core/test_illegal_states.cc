@@ -39,6 +39,34 @@ TEST_F(test_illegal_states, conn)
     EXPECT_DEATH(ri_conn_set_life(&conn, 0), "ri_conn_may_become");
 }
 
+TEST_F(test_illegal_states, conn_flags)
+{
+    ri_conn_t conn = {};
+
+    EXPECT_DEATH(ri_conn_set_flags(&conn, RI_CONN_PLANE_WRITE), "flags_may_become");
+    ri_conn_set_flags(&conn, RI_CONN_PLANE_ASKED);
+    ri_conn_set_flags(&conn, RI_CONN_PLANE_WRITE);
+    EXPECT_DEATH(ri_conn_clear_flags(&conn, RI_CONN_PLANE_ASKED), "flags_may_become");
+    /* And one of those that another function changes */
+    EXPECT_DEATH(ri_conn_set_flags(&conn, RI_CONN_BYE), "flags_may_become");
+}
+
+TEST_F(test_illegal_states, stream)
+{
+    ri_stream_t stream = {};
+
+    ri_stream_set_acked(&stream);
+    EXPECT_DEATH(ri_stream_set_acked(&stream), "acked");
+    ri_stream_set_resumes(&stream);
+    EXPECT_DEATH(ri_stream_resume(&stream), "resumes");
+    ri_stream_stall(&stream);
+    EXPECT_DEATH(ri_stream_resume(&stream), "resumes");
+    ri_stream_set_resumes(&stream);
+    ri_stream_resume(&stream);
+    stream.broken = 1;
+    EXPECT_DEATH(ri_stream_stall(&stream), "broken");
+}
+
 TEST_F(test_illegal_states, way)
 {
     ri_peer_t peer = {};
