@@ -113,7 +113,8 @@ typedef enum ri_recv_written {
 
 /*
  * A tag receive. Some fields mean something in some states only (`rtr.state`, and `rndv.written` of
- * a receive that waits for its data), and those of different states share memory:
+ * a receive that waits for its data), and those of different states share memory. The functions of
+ * recv_req.h read them:
  *
  *   state                     rtr.generation   rtr.conn ...   rtr.index          rndv.req_id
  *                             or rtr.sn

@@ -329,7 +329,7 @@ static void ud_tell_target(ri_recv_req_t *recv, const ri_ud_target_t *target)
                            .id      = stream->remote_conn_id,
                            .value   = recv->rndv.req_id,
                            .recv_id = recv->id,
-                           .sn      = recv->rtr.sn,
+                           .sn      = ri_recv_sn(recv),
                            .way     = recv->way,
                            .flags   = (target == NULL) ? RI_WIRE_TARGET_VOID : 0};
 

@@ -6,6 +6,7 @@
  * initiations.
  */
 #include "ud_run.h"
+#include "../../core/recv_req.h"
 #include "../../link/planes.h"
 #include "../../order/promises.h"
 
@@ -117,7 +118,7 @@ ucs_status_t ri_ud_run_recv(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t lengt
 
 void ri_ud_run_leave(ri_recv_req_t *recv)
 {
-    struct ri_ud_recv_op *op = recv->rtr.op;
+    struct ri_ud_recv_op *op = ri_recv_op(recv);
 
     if (op != NULL) {
         recv->rtr.op = NULL;

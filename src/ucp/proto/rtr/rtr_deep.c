@@ -15,7 +15,7 @@
 static int deep_is_waiting(const ri_recv_req_t *recv)
 {
     return (recv->rtr.state == RI_RTR_QUEUED) &&
-           (recv->rtr.awaits == &recv->super.worker->rtr.deep);
+           (ri_recv_awaits(recv) == &recv->super.worker->rtr.deep);
 }
 
 int ri_rtr_deep_is_behind(const ri_recv_req_t *recv)

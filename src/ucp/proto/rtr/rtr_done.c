@@ -10,7 +10,7 @@
 
 void ri_rtr_done_give_grant_back(ri_recv_req_t *recv)
 {
-    ri_rtr_grants_t *grants = recv->rtr.conn->rtr.grants;
+    ri_rtr_grants_t *grants = ri_recv_grant_conn(recv)->rtr.grants;
 
     assert(grants->recv[recv->rtr.index] == recv);
     grants->recv[recv->rtr.index] = NULL;

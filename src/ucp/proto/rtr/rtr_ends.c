@@ -50,8 +50,8 @@ static void ends_ring_tx_closes(ri_conn_t *conn)
         /* The message will tell of it; the grant cannot any more. */
         ri_rtr_withdraw_quiesce(recv);
         recv->rtr.kept = ri_rtr_state_of_grant(recv);
-        ri_rtr_state_set(recv, RI_RTR_KEPT);
         ri_rtr_done_give_grant_back(recv);
+        ri_rtr_state_set(recv, RI_RTR_KEPT);
     }
     conn->rtr.grants = NULL;
     free(grants);

@@ -130,7 +130,7 @@ static int host_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *str
         return 0;
     }
     assert(conn->rtr.grants->recv[recv->rtr.index] == NULL);
-    ri_grant_offer(ri_rtr_state_grant(recv), recv->rtr.generation);
+    ri_grant_offer(&conn->ring->control->grants[recv->rtr.index], recv->rtr.generation);
     memcpy(ri_ring_payload(record, length), &msg, length);
     record->type  = RI_WIRE_RTR;
     record->hint  = ri_peer_take_hint(conn->peer);

@@ -132,7 +132,7 @@ static ucs_status_t meet_start_placed(ri_recv_req_t *recv, ri_stream_t *stream,
     }
     /* The grant says WRITTEN. To look would cost a cache miss, and tell nothing new. */
     if (recv->rtr.state == RI_RTR_BY_GRANT) {
-        ri_grant_free(ri_rtr_state_grant(recv), recv->rtr.generation);
+        ri_grant_free(ri_rtr_state_grant(recv), ri_recv_generation(recv));
     }
     ri_rtr_done_used(recv);
     return UCS_OK;

@@ -29,10 +29,11 @@ void ri_rtr_queue_await(ri_recv_req_t *recv, ri_recv_req_t **waiters)
 
 void ri_rtr_queue_remove(ri_recv_req_t *recv)
 {
-    ri_recv_req_t *next = ucs_container_of(recv->list.next, ri_recv_req_t, list);
+    ri_recv_req_t *next   = ucs_container_of(recv->list.next, ri_recv_req_t, list);
+    ri_recv_req_t **first = ri_recv_awaits(recv);
 
-    if ((recv->rtr.awaits != NULL) && (*recv->rtr.awaits == recv)) {
-        *recv->rtr.awaits = (next == recv) ? NULL : next;
+    if ((first != NULL) && (*first == recv)) {
+        *first = (next == recv) ? NULL : next;
     }
     ucs_list_del(&recv->list);
 }

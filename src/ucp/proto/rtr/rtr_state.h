@@ -7,6 +7,7 @@
 #ifndef RI_RTR_STATE_H
 #define RI_RTR_STATE_H
 
+#include "../../core/recv_req.h"
 #include "../../core/worker.h"
 #include "../../order/promises.h"
 
@@ -22,7 +23,7 @@ struct ri_rtr_grants {
 /** @return The grant of a receive whose RTR is BY_GRANT. */
 static inline ri_ring_grant_t *ri_rtr_state_grant(const ri_recv_req_t *recv)
 {
-    return &recv->rtr.conn->ring->control->grants[recv->rtr.index];
+    return &ri_recv_grant_conn(recv)->ring->control->grants[recv->rtr.index];
 }
 
 /** @return What the sender has done with the RTR of a receive, which is BY_GRANT or KEPT:
@@ -31,7 +32,7 @@ static inline uint32_t ri_rtr_state_of_grant(const ri_recv_req_t *recv)
 {
     return (recv->rtr.state == RI_RTR_KEPT) ?
                    recv->rtr.kept :
-                   ri_grant_state(ri_rtr_state_grant(recv), recv->rtr.generation);
+                   ri_grant_state(ri_rtr_state_grant(recv), ri_recv_generation(recv));
 }
 
 /** @return Whether the sender may use the RTR of a receive, or has. */

@@ -65,7 +65,7 @@ static void ud_put(const ri_recv_req_t *recv, const ri_stream_t *stream, int ahe
                          .mask       = recv->mask,
                          .way        = stream->peer->way.number,
                          .seen       = stream->next_sn - 1,
-                         .generation = recv->rtr.generation,
+                         .generation = ri_recv_generation(recv),
                          .ahead      = ahead,
                          .entry      = recv->rtr.index};
 
@@ -154,7 +154,7 @@ int ri_rtr_ud_is_for(const ri_recv_req_t *recv, const ri_stream_t *stream,
            (rts->flags & RI_WIRE_RTS_BY_RTR) && (recv->rtr.state == RI_RTR_BY_UD) &&
            (recv->rtr.stream == stream) && (arrival->length == recv->data.length) &&
            (rts->segments[0].address ==
-            ri_wire_rtr_name(recv->rtr.index, recv->rtr.generation));
+            ri_wire_rtr_name(recv->rtr.index, ri_recv_generation(recv)));
 }
 
 /* The receive has met a message that was not sent by its RTR. A message of that sender shows that
@@ -162,7 +162,7 @@ int ri_rtr_ud_is_for(const ri_recv_req_t *recv, const ri_stream_t *stream,
 static int ud_meet_other(ri_recv_req_t *recv, const ri_stream_t *stream,
                          const ri_arrival_t *arrival)
 {
-    const struct ri_ud_recv_op *op = recv->rtr.op;
+    const struct ri_ud_recv_op *op = ri_recv_op(recv);
     const ri_peer_t *peer          = stream->peer;
     int is_of_sender               = (recv->rtr.stream == stream);
     const ri_ud_ops_t *ops;
@@ -191,7 +191,7 @@ static int ud_meet_other(ri_recv_req_t *recv, const ri_stream_t *stream,
  * under the id that the sender knows. */
 static void ud_wait(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *arrival)
 {
-    struct ri_ud_recv_op *op = recv->rtr.op;
+    struct ri_ud_recv_op *op = ri_recv_op(recv);
     uint32_t id              = recv->id;
 
     if (!op->super.ended) {
@@ -217,7 +217,7 @@ int ri_rtr_ud_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t 
         return ud_meet_other(recv, stream, arrival);
     }
     recv->super.worker->rtr.ud_takes = 0;
-    if (recv->rtr.op != NULL) {
+    if (ri_recv_op(recv) != NULL) {
         ud_wait(recv, stream, arrival);
         *status = UCS_INPROGRESS;
         return 1;

@@ -62,7 +62,7 @@ static void used_complete(ri_recv_req_t *recv, size_t length)
 
 static int used_makes_sense(const ri_recv_req_t *recv, uint32_t sn, size_t length)
 {
-    return (sn == recv->rtr.sn) && (length != 0) && (length <= recv->data.length);
+    return (sn == ri_recv_sn(recv)) && (length != 0) && (length <= recv->data.length);
 }
 
 void ri_rtr_used_notified(ri_recv_req_t *recv, uint32_t sn, size_t length)
@@ -81,7 +81,7 @@ int ri_rtr_used_again(ri_stream_t *stream, ri_arrival_t *arrival)
     ucs_status_t status;
 
     ucs_list_for_each(recv, &stream->rtr.recvs, list) {
-        if ((recv->rtr.state == RI_RTR_NAMED) && (recv->rtr.sn == arrival->sn)) {
+        if ((recv->rtr.state == RI_RTR_NAMED) && (ri_recv_sn(recv) == arrival->sn)) {
             break;
         }
     }

@@ -51,7 +51,7 @@ static int withdraw_take_message(ri_recv_req_t *recv)
 
 static int withdraw_take_ud(ri_recv_req_t *recv)
 {
-    struct ri_ud_recv_op *op = recv->rtr.op;
+    struct ri_ud_recv_op *op = ri_recv_op(recv);
 
     if ((op == NULL) ||
         (op->super.ended ? (op->super.op.status == UCS_OK) || op->super.ud.heard :
@@ -75,7 +75,7 @@ int ri_rtr_withdraw_take(ri_recv_req_t *recv)
         return withdraw_take_ud(recv);
     }
     if ((recv->rtr.state == RI_RTR_KEPT) ||
-        (!ri_grant_change(ri_rtr_state_grant(recv), recv->rtr.generation,
+        (!ri_grant_change(ri_rtr_state_grant(recv), ri_recv_generation(recv),
                           RI_RING_GRANT_FREE) &&
          (ri_rtr_state_of_grant(recv) != RI_RING_GRANT_FREE))) {
         return 0;
@@ -87,7 +87,7 @@ int ri_rtr_withdraw_take(ri_recv_req_t *recv)
 
 static void withdraw_quiesce_ud(ri_recv_req_t *recv)
 {
-    struct ri_ud_recv_op *op = recv->rtr.op;
+    struct ri_ud_recv_op *op = ri_recv_op(recv);
 
     if (op != NULL) {
         recv->rtr.there = op->super.ended && (op->super.op.status == UCS_OK);

@@ -8,6 +8,7 @@
 #include <limits> /* verbs.h wants it in C++, and not as C */
 
 extern "C" {
+#include "ucp/core/recv_req.h"
 #include "ucp/core/send_req.h"
 #include "ucp/core/stream_ring.h"
 #include "ucp/proto/rndv/rndv_ud.h"
@@ -154,6 +155,23 @@ TEST_F(test_illegal_states, offered)
 
     recv.rtr.state = RI_RTR_WRITTEN;
     EXPECT_DEATH(ri_rtr_state_set(&recv, RI_RTR_BY_KEY), "may_become");
+}
+
+/* Fields that share memory are read in the states that they are for. */
+TEST_F(test_illegal_states, shared_fields)
+{
+    ri_recv_req_t recv = {};
+
+    recv.rtr.state = RI_RTR_NAMED;
+    ri_recv_sn(&recv);
+    EXPECT_DEATH(ri_recv_grant_conn(&recv), "BY_GRANT");
+    EXPECT_DEATH(ri_recv_generation(&recv), "BY_UD");
+    EXPECT_DEATH(ri_recv_awaits(&recv), "QUEUED");
+    EXPECT_DEATH(ri_recv_op(&recv), "BY_UD");
+    recv.rtr.state = RI_RTR_BY_GRANT;
+    ri_recv_grant_conn(&recv);
+    ri_recv_generation(&recv);
+    EXPECT_DEATH(ri_recv_sn(&recv), "NAMED");
 }
 
 TEST_F(test_illegal_states, sent)
