@@ -192,12 +192,12 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
         if (planes_is_net(msg)) {
             /* said once, also if this side has lost its end meanwhile */
             RI_MODULES_TELL(stream_written, stream);
-            stream->way_grids   = !!(msg->value & RI_WIRE_PLANE_GRIDS);
-            stream->way_layouts = !!(msg->value & RI_WIRE_PLANE_LAYOUTS);
+            stream->way.grids   = !!(msg->value & RI_WIRE_PLANE_GRIDS);
+            stream->way.layouts = !!(msg->value & RI_WIRE_PLANE_LAYOUTS);
         } else {
-            stream->plane_write   = 1;
-            stream->plane_grids   = !!(msg->value & RI_WIRE_PLANE_GRIDS);
-            stream->plane_layouts = !!(msg->value & RI_WIRE_PLANE_LAYOUTS);
+            stream->plane.any     = 1;
+            stream->plane.grids   = !!(msg->value & RI_WIRE_PLANE_GRIDS);
+            stream->plane.layouts = !!(msg->value & RI_WIRE_PLANE_LAYOUTS);
         }
         return;
     }

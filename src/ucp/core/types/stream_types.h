@@ -48,6 +48,14 @@ typedef struct ri_assembly {
     uint32_t sn;         /* number of the message */
 } ri_assembly_t;
 
+/* What the sender writes of this process's memory past UCP, and so of receives that were offered:
+ * as it has said (link/planes.c). */
+typedef struct ri_stream_writes {
+    int any;         /* it writes; 0: nothing */
+    uint8_t grids;   /* it takes RTRs of receives in regular runs */
+    uint8_t layouts; /* it takes RTRs that name layouts */
+} ri_stream_writes_t;
+
 /*
  * The receiver's side of one direction: one per remote conn that has sent something.
  *
@@ -85,14 +93,10 @@ struct ri_stream {
     unsigned
             am_left; /* messages by active message until a ring or channel is thought about */
     int acked;       /* CONN_ACK was sent */
-    int same_host;         /* the sender could map a ring of this process */
-    int plane_write;       /* the sender can write this process's memory on this host */
-    int way_write;         /* the sender writes through a network, and takes RTRs */
-    uint8_t plane_grids;   /* the sender takes RTRs of receives in runs, in the host */
-    uint8_t plane_layouts; /* ... and RTRs that name layouts */
-    uint8_t way_grids; /* the sender takes RTRs of receives in runs, through a network */
-    uint8_t way_layouts; /* ... and RTRs that name layouts */
-    uint8_t stalled;     /* the next message waits for an answer to a REVOKE */
+    int same_host;            /* the sender could map a ring of this process */
+    ri_stream_writes_t plane; /* what the sender writes within the host */
+    ri_stream_writes_t way;   /* what the sender writes through a network */
+    uint8_t stalled;          /* the next message waits for an answer to a REVOKE */
     uint8_t resumes; /* the answer has come: deliveries go on (proto/rtr/rtr_revoked.c) */
     int closed;      /* BYE came: nothing follows closed_sn */
     uint32_t closed_sn; /* with closed: the number of the last message */

@@ -72,10 +72,10 @@ int ri_rtr_host_find_place(const ri_recv_req_t *recv, const ri_stream_t *stream,
     if (ri_dt_is_contig(&recv->data)) {
         return 1;
     }
-    if (stream->plane_grids && ri_dt_grid(&recv->data, &place->address, &place->grid)) {
+    if (stream->plane.grids && ri_dt_grid(&recv->data, &place->address, &place->grid)) {
         return place->grid.run >= ri_config.dt_run_host;
     }
-    place->layout = stream->plane_layouts ? ri_dt_described(&recv->data) : NULL;
+    place->layout = stream->plane.layouts ? ri_dt_described(&recv->data) : NULL;
     return (place->layout != NULL) &&
            (ri_dt_run_mean(&recv->data) >= ri_config.dt_run_host);
 }

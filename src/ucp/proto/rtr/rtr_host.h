@@ -21,7 +21,7 @@ typedef struct ri_rtr_place {
  * to it nobody can tell whether the sender is still there. */
 static inline int ri_rtr_host_is_possible(const ri_stream_t *stream)
 {
-    return stream->plane_write && (stream->peer->local.ep != NULL);
+    return stream->plane.any && (stream->peer->local.ep != NULL);
 }
 
 /** Find out where the memory of a receive is. @return Whether it may be offered to the sender of @a

@@ -55,7 +55,7 @@ int ri_rtr_net_is_possible(const ri_stream_t *stream)
     const ri_peer_t *peer = stream->peer;
 
     /* Who sleeps while RTRs are out is not woken by what they bring. */
-    return stream->way_write && (peer->local.ep == NULL) &&
+    return stream->way.any && (peer->local.ep == NULL) &&
            (ri_way_that(peer, RI_PLANE_NOTIFY) != NULL) &&
            (peer->way.ep->notifications >= RI_WIRE_RTR_ENTRIES) &&
            (ri_config.rtr != UCS_NO) &&
@@ -85,7 +85,7 @@ static int rtr_net_find(const ri_recv_req_t *recv, const ri_stream_t *stream,
     place->layout  = NULL;
     if (!ri_dt_is_contig(&recv->data) &&
         !ri_dt_grid(&recv->data, &place->address, &place->grid)) {
-        place->layout = stream->way_layouts ? ri_dt_described(&recv->data) : NULL;
+        place->layout = stream->way.layouts ? ri_dt_described(&recv->data) : NULL;
         if (place->layout == NULL) {
             return 0;
         }
@@ -103,7 +103,7 @@ int ri_rtr_net_takes(const ri_recv_req_t *recv, const ri_stream_t *stream)
     rtr_net_place_t place;
 
     return ri_dt_is_contig(&recv->data) ||
-           (stream->way_grids && rtr_net_find(recv, stream, &place));
+           (stream->way.grids && rtr_net_find(recv, stream, &place));
 }
 
 static void rtr_net_put(const ri_recv_req_t *recv, const ri_stream_t *stream,
@@ -219,7 +219,7 @@ void ri_rtr_net_withdraw(ri_stream_t *stream)
 
 static void rtr_net_stream_written(ri_stream_t *stream)
 {
-    stream->way_write = ri_rtr_net_on;
+    stream->way.any = ri_rtr_net_on;
 }
 
 const ri_module_t ri_module_rtr_net = {.name           = "rtr_net",

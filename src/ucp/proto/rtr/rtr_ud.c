@@ -26,7 +26,7 @@ int ri_rtr_ud_is_possible(const ri_stream_t *stream)
 {
     const ri_peer_t *peer = stream->peer;
 
-    return stream->way_write && (peer->local.ep == NULL) && (ri_config.rtr != UCS_NO) &&
+    return stream->way.any && (peer->local.ep == NULL) && (ri_config.rtr != UCS_NO) &&
            (ri_ud_run_way(peer) != NULL) && !peer->way.leaving;
 }
 

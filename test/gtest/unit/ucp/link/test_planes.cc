@@ -301,7 +301,7 @@ TEST_F(test_planes_early, found_with_the_ring)
     }
     EXPECT_EQ(1u, m_a_plane->connects);
     EXPECT_EQ(1u, m_b_plane->connects);
-    EXPECT_FALSE(ri_stream_find(m_b->worker(), SENDER, m_conn->id)->plane_write);
+    EXPECT_FALSE(ri_stream_find(m_b->worker(), SENDER, m_conn->id)->plane.any);
 
     /* The first long message goes by the plane, and says that RTRs are welcome, once. */
     for (unsigned i = 0; i < 2; ++i) {
@@ -311,7 +311,7 @@ TEST_F(test_planes_early, found_with_the_ring)
         pump();
         EXPECT_TRUE(r->done && s->done);
         EXPECT_NE(nullptr, m_conn->rtr.table);
-        EXPECT_TRUE(ri_stream_find(m_b->worker(), SENDER, m_conn->id)->plane_write);
+        EXPECT_TRUE(ri_stream_find(m_b->worker(), SENDER, m_conn->id)->plane.any);
     }
     EXPECT_EQ(0u, m_a->counters().conns.tx_bulk);
     EXPECT_EQ(nullptr, m_back->rtr.table);

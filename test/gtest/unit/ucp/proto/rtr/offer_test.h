@@ -227,7 +227,7 @@ protected:
     {
         exchange(conn, tag, m_exchanges);
         ASSERT_TRUE(conn->flags & RI_CONN_WAY);
-        ASSERT_TRUE(stream_of(conn)->way_write);
+        ASSERT_TRUE(stream_of(conn)->way.any);
     }
 
     /* Another conn of the same worker: another sender. */

@@ -32,7 +32,7 @@ protected:
         teach(m_conn);
         ASSERT_NE(nullptr, m_conn->ring);
         ASSERT_NE(nullptr, m_back->ring);
-        ASSERT_TRUE(stream()->plane_write);
+        ASSERT_TRUE(stream()->plane.any);
     }
 
     /* Another conn of the same worker: another sender. */
@@ -41,7 +41,7 @@ protected:
         m_ab2   = m_a->new_endpoint(m_b.get());
         m_conn2 = m_a->connect(m_ab2, RECEIVER);
         teach(m_conn2);
-        ASSERT_TRUE(stream2()->plane_write);
+        ASSERT_TRUE(stream2()->plane.any);
         guess(stream());
     }
 

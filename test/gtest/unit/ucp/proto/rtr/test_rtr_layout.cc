@@ -315,7 +315,7 @@ TEST_F(test_rtr_layout, what_is_not_offered)
         } else {
             m_in.make_of(runs, 1);
         }
-        stream()->plane_layouts = (what != 1);
+        stream()->plane.layouts = (what != 1);
         ri_config.dt_run_host   = (what == 2) ? 20000 : 8192;
         size_t length           = (what < 3) ? LARGE : m_in.size;
         for (int again = 0; again < 2; ++again) {

@@ -104,7 +104,7 @@ TEST_F(test_rtr_layout_net, what_is_not_offered)
     check_in(m_in, r, s->data);
 
     make(m_in, LARGE, 3);
-    stream()->way_layouts = 0;
+    stream()->way.layouts = 0;
     r                     = post_in(m_in);
     EXPECT_EQ(RI_RTR_NONE, rtr(r));
     s = send(LARGE);

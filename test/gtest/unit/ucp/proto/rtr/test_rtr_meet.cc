@@ -524,7 +524,7 @@ protected:
         ri_way_ask(m_conn);
         pump();
         ASSERT_TRUE(m_conn->flags & RI_CONN_WAY);
-        ASSERT_TRUE(stream()->way_write);
+        ASSERT_TRUE(stream()->way.any);
     }
 
     void TearDown() override

@@ -363,7 +363,7 @@ TEST_F(test_rtr_net_ends, told_without_a_way)
     setting<double> backoff(ri_way_backoff, 0);
     wire_msg msg(RI_WIRE_PLANE_REQ, stream()->id, RI_WIRE_PLANE_WRITES);
 
-    stream()->way_write = 0;
+    stream()->way.any = 0;
     ri_way_fail_and_tell(m_b->worker(), stream()->peer);
     msg.plane = RI_WIRE_PLANE_RC;
     msg.way   = m_conn->peer->way.number;

@@ -165,7 +165,7 @@ TEST_F(test_rtr_runs, what_is_not_offered)
     }
     m_in.make(RUN, GAP, RUNS);
     for (bool by_setting : {false, true}) {
-        stream()->plane_grids = stream()->plane_layouts =
+        stream()->plane.grids = stream()->plane.layouts =
                 by_setting; /* 0: a sender that does not know them */
         ri_config.dt_run_host = by_setting ? RUN + 1 : 8192;
         recv_ptr r            = post_in(m_in);
