@@ -21,13 +21,13 @@
 #define RI_ACTIVITY_PROMPT_US 20
 
 /* Progress is expected to come soon after such a send when it did so many times in a row. The count
- * is ri_worker_full_t.times. */
+ * is ri_worker_activity_t.full_times. */
 #define RI_ACTIVITY_PROMPT_TIMES 3
 
 /** A long message of this process has been received: note when. */
 static inline void ri_activity_note_message(ri_worker_t *worker)
 {
-    worker->active_us = ri_clock_now_us();
+    worker->activity.received_us = ri_clock_now_us();
 }
 
 /** The library is about to copy @a length bytes of a message. The time counts as progress calls
@@ -40,9 +40,9 @@ static inline void ri_activity_note_copy(ri_worker_t *worker, size_t length)
 /** A send has found no room in its ring: note when. */
 static inline void ri_activity_note_full(ri_worker_t *worker)
 {
-    worker->full.us      = ri_clock_now_us();
-    worker->full.is_news = 1;
-    worker->attention    = 1;
+    worker->activity.full_us      = ri_clock_now_us();
+    worker->activity.full_is_news = 1;
+    worker->attention             = 1;
 }
 
 /** @return Whether the application calls progress soon after a send that has found its ring full:
@@ -50,24 +50,24 @@ static inline void ri_activity_note_full(ri_worker_t *worker)
  * as soon as there is room, as the application is not busy elsewhere. */
 static inline int ri_activity_is_prompt(const ri_worker_t *worker)
 {
-    return worker->full.times >= RI_ACTIVITY_PROMPT_TIMES;
+    return worker->activity.full_times >= RI_ACTIVITY_PROMPT_TIMES;
 }
 
 /** @return Whether a send has found no room since the latest call of progress. */
 static inline int ri_activity_was_full(const ri_worker_t *worker)
 {
-    return worker->full.is_news;
+    return worker->activity.full_is_news;
 }
 
 /** Progress is called for the first time since a send has found no room, as ri_activity_was_full()
  * says: note whether it was called soon after the send. */
 static inline void ri_activity_note_progress(ri_worker_t *worker)
 {
-    worker->full.is_news = 0;
-    if (ri_clock_now_us() - worker->full.us > RI_ACTIVITY_PROMPT_US) {
-        worker->full.times = 0;
-    } else if (worker->full.times < RI_ACTIVITY_PROMPT_TIMES) {
-        ++worker->full.times;
+    worker->activity.full_is_news = 0;
+    if (ri_clock_now_us() - worker->activity.full_us > RI_ACTIVITY_PROMPT_US) {
+        worker->activity.full_times = 0;
+    } else if (worker->activity.full_times < RI_ACTIVITY_PROMPT_TIMES) {
+        ++worker->activity.full_times;
     }
 }
 

@@ -117,12 +117,14 @@ typedef struct ri_worker_asking {
     unsigned countdown;    /* calls of progress until the conns of `next` ask */
 } ri_worker_asking_t;
 
-/* What the application does when a send has found no room in its ring (activity.h). */
-typedef struct ri_worker_full {
-    uint32_t us;     /* when a send has last found no room */
-    uint8_t is_news; /* there was no call of progress since that send */
-    uint8_t times;   /* so often in a row it was in progress at once */
-} ri_worker_full_t;
+/* What the application does (activity.h). */
+typedef struct ri_worker_activity {
+    uint32_t received_us; /* when a long message was last received */
+    uint32_t full_us;     /* when a send has last found no room in its ring */
+    uint8_t full_is_news; /* there was no call of progress since that send */
+    /* how often in a row the application was in progress at once after such a send */
+    uint8_t full_times;
+} ri_worker_activity_t;
 
 /* Copies by way of UCX into memory that is not the host's (link/bounce.h). */
 typedef struct ri_worker_bounce {
@@ -170,9 +172,7 @@ struct ri_worker {
     int host_memory; /* this UCX knows no other kind of memory */
     /* the longest message or receive that neither trace nor timeline tells of; -1: none */
     int64_t unnoted;
-    uint32_t active_us;   /* when a long message was last received, see rtr_learn.c */
-    uint32_t conn_serial; /* number of the latest conn */
-    int version_reported; /* that a peer speaks another version of the wire was reported */
+    ri_worker_activity_t activity;
 
     /* A rendezvous descriptor that was kept while stock's callback has not returned yet: it
      * must not be released before. NULL again when stock is to do that. */
@@ -193,7 +193,7 @@ struct ri_worker {
     ri_worker_gone_t gone;
     ri_worker_asking_t asking;
     ri_worker_bounce_t bounce;
-    ri_worker_full_t full;
+    int version_reported; /* that a peer speaks another version of the wire was reported */
     ri_rma_t rma;
 
     ucs_list_link_t pending_conns; /* conns with sends that wait for room in their ring */
@@ -213,6 +213,7 @@ struct ri_worker {
     ri_id_table_t recv_ids;    /* of receives that wait for their data, or have an RTR */
 
     ucs_list_link_t conns; /* all conns */
+    uint32_t conn_serial;  /* number of the latest conn */
     unsigned num_left;     /* conns that are RI_CONN_LEFT */
 
     /* Of all closes (run/close.h). */

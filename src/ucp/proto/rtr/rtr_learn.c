@@ -38,7 +38,7 @@ typedef enum rtr_meanwhile {
  * its own has not waited for long, should it have been there before. */
 static int rtr_was_prompt(const ri_worker_t *worker, uint32_t posted_us)
 {
-    return posted_us - worker->active_us < RTR_BUSY;
+    return posted_us - worker->activity.received_us < RTR_BUSY;
 }
 
 /* What the application did before the message had its receive, or between them. */
@@ -86,7 +86,7 @@ static int rtr_count_missed(uint8_t *missed, int was_met)
  * as much itself. */
 static int rtr_was_soon(const ri_worker_t *worker, uint32_t now, size_t length)
 {
-    return now - worker->active_us < RTR_BUSY + length / RTR_SOON_BYTES;
+    return now - worker->activity.received_us < RTR_BUSY + length / RTR_SOON_BYTES;
 }
 
 /* What the peer is told about a message of @a length bytes. */
@@ -138,7 +138,7 @@ void ri_rtr_learn_waiting(ri_recv_req_t *recv, const ri_stream_t *stream)
                   (rtr_meanwhile(recv, now) == RTR_WAS_WAITING);
         rtr_note_waiting(stream, waiting, now, recv->data.length);
     }
-    recv->super.worker->active_us = now;
+    recv->super.worker->activity.received_us = now;
 }
 
 void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
@@ -161,7 +161,7 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
         gain = -1;
     }
     rtr_note_waiting(stream, meanwhile == RTR_WAS_WAITING, now, arrival->length);
-    recv->super.worker->active_us = now;
+    recv->super.worker->activity.received_us = now;
     ri_sender_map_learn(senders, recv->tag, recv->mask, arrival->tag, stream->id);
     if ((ri_config.rtr != UCS_YES) && (recv->rtr.state == RI_RTR_BY_UD)) {
         /* It has a queue pair, to which was posted, and which is reset if it is not used. */

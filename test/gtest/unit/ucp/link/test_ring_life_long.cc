@@ -427,8 +427,9 @@ TEST_F(test_ring_life_long, without_room_of_a_prompt_sender)
                       waited)
                     << round;
             /* The time itself is not to decide here. */
-            uint32_t now         = ri_clock_now_us();
-            a->worker()->full.us = now - (is_late ? RI_ACTIVITY_PROMPT_US + 1000 : 0);
+            uint32_t now                  = ri_clock_now_us();
+            a->worker()->activity.full_us = now -
+                                            (is_late ? RI_ACTIVITY_PROMPT_US + 1000 : 0);
             a->progress();
             disturbed = !is_late && (ri_clock_now_us() - now >= RI_ACTIVITY_PROMPT_US);
             EXPECT_FALSE(ri_activity_was_full(a->worker()));

@@ -516,7 +516,8 @@ TEST_F(test_coop_exchange, peer_says_whether_it_asks_soon)
             send_ptr s = m_a->send(m_conn, bytes(length), 5);
             recv_ptr r = m_b->recv(5, ~0ul, length);
 
-            m_b->worker()->active_us = ri_clock_now_us() - (soon ? 0 : 1000000);
+            m_b->worker()->activity.received_us = ri_clock_now_us() -
+                                                  (soon ? 0 : 1000000);
             pump(1);
             ASSERT_TRUE(r->done);
         }
