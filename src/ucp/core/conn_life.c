@@ -134,7 +134,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
 
     ri_trace(&worker->trace, RI_TRACE_CONN_CLOSE, conn->id, conn->tx_sn);
     if (conn->flags & RI_CONN_LEFT) {
-        --worker->num_left;
+        --worker->closes.num_left;
     } else if (ri_conn_find(conn->ep) == conn) {
         ri_map_remove(&ri_conn_map, (uintptr_t)conn->ep);
     }

@@ -391,7 +391,7 @@ void ri_close_leave_conn(ri_conn_t *conn)
     conn->ep     = NULL;
     conn->err_cb = NULL;
     ri_conn_set_life(conn, conn->flags | RI_CONN_LEFT | RI_CONN_CLOSING);
-    ++conn->worker->num_left;
+    ++conn->worker->closes.num_left;
     ri_conn_update_fast(conn);
     ri_conn_stop_timeout(conn);
     ri_flush_abort(conn, UCS_ERR_CANCELED);
@@ -427,7 +427,7 @@ void ri_close_check_left(ri_worker_t *worker)
     ri_conn_t *conn;
 
     /* Callbacks may close any conn. */
-    while ((worker->num_left > 0) && ((conn = close_find_done(worker)) != NULL)) {
+    while ((worker->closes.num_left > 0) && ((conn = close_find_done(worker)) != NULL)) {
         ri_conn_destroy(conn, UCS_ERR_CANCELED);
     }
 }

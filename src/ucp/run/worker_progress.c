@@ -85,7 +85,7 @@ void ri_worker_housekeeping(ri_worker_t *worker)
         ri_trace_dump(&worker->trace, "a worker, on SIGUSR2");
     }
     ri_gone_check(worker);
-    if (ri_unlikely(worker->num_left > 0)) {
+    if (ri_unlikely(worker->closes.num_left > 0)) {
         ri_close_check_left(worker);
     }
     ri_way_check_idle(worker);

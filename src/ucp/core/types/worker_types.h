@@ -214,14 +214,14 @@ struct ri_worker {
 
     ucs_list_link_t conns; /* all conns */
     uint32_t conn_serial;  /* number of the latest conn */
-    unsigned num_left;     /* conns that are RI_CONN_LEFT */
 
     /* Of all closes (run/close.h). */
     struct {
-        double attended; /* seconds in which one has waited, and progress was called */
-        double checked;  /* the time of the latest look */
-        double noted;    /* of attended: when all conns were noted */
-        int is_any;      /* there was one */
+        double attended;   /* seconds in which one has waited, and progress was called */
+        double checked;    /* the time of the latest look */
+        double noted;      /* of attended: when all conns were noted */
+        int is_any;        /* there was one */
+        unsigned num_left; /* conns that are RI_CONN_LEFT */
     } closes;
 
     ucs_list_link_t streams; /* all streams */

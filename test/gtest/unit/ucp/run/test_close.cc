@@ -119,7 +119,7 @@ TEST_F(test_close, both_close_and_nobody_receives)
         pump();
         EXPECT_TRUE(m_ab->closed && m_ba->closed);
         end(close_a);
-        EXPECT_EQ(1u, m_a->worker()->num_left);
+        EXPECT_EQ(1u, m_a->worker()->closes.num_left);
         EXPECT_EQ(way.length == MEDIUM, s->done); /* not before its memory is free */
 
         /* It lives as long as the worker. */
@@ -146,8 +146,8 @@ TEST_F(test_close, both_wait_for_the_other_one)
         pump();
         end(close_a);
         end(close_b);
-        EXPECT_EQ(1u, m_a->worker()->num_left);
-        EXPECT_EQ(1u, m_b->worker()->num_left);
+        EXPECT_EQ(1u, m_a->worker()->closes.num_left);
+        EXPECT_EQ(1u, m_b->worker()->closes.num_left);
         m_b->may_end_open = true; /* s2 */
         stop();
         start();
@@ -163,7 +163,7 @@ TEST_F(test_close, time_out)
         memory from(CONTIG, way.length, pattern(1, way.length));
         rndv_ptr s = send_and_leave(from);
         EXPECT_TRUE(m_ab->closed);
-        EXPECT_EQ(1u, m_a->worker()->num_left);
+        EXPECT_EQ(1u, m_a->worker()->closes.num_left);
         EXPECT_EQ(0, m_a->worker()->ep_ops.next != &m_a->worker()->ep_ops);
 
         /* The peer can answer, and then the rest goes. */
@@ -171,7 +171,7 @@ TEST_F(test_close, time_out)
         EXPECT_TRUE(s->done);
         EXPECT_EQ(UCS_OK, s->status);
         housekeeping_both();
-        EXPECT_EQ(0u, m_a->worker()->num_left);
+        EXPECT_EQ(0u, m_a->worker()->closes.num_left);
         EXPECT_TRUE(ucs_list_is_empty(&m_a->worker()->conns));
         EXPECT_EQ(0u, used(*m_a));
         ri_config.close_timeout = INFINITY;
@@ -445,11 +445,11 @@ TEST_F(test_close, peer_dies_after_the_close)
         ri_config.close_timeout = INFINITY;
         setting<double> interval(ri_gone_interval, 0);
         m_a_plane->gone = true;
-        for (int i = 0; (i < 10) && (m_a->worker()->num_left > 0); ++i) {
+        for (int i = 0; (i < 10) && (m_a->worker()->closes.num_left > 0); ++i) {
             m_a->worker()->countdown = 1;
             m_a->progress();
         }
-        EXPECT_EQ(0u, m_a->worker()->num_left);
+        EXPECT_EQ(0u, m_a->worker()->closes.num_left);
         EXPECT_TRUE(s->done);
         EXPECT_EQ((way.length == MEDIUM) ? UCS_OK : UCS_ERR_CONNECTION_RESET, s->status);
         m_a_plane->gone = false;
@@ -555,7 +555,7 @@ TEST_F(test_close, ring_is_full)
     }
     EXPECT_TRUE(sends.back()->done);
     housekeeping_both();
-    EXPECT_EQ(0u, m_a->worker()->num_left);
+    EXPECT_EQ(0u, m_a->worker()->closes.num_left);
 }
 
 /* A close that has failed has not begun: the endpoint goes on, and the next close can work. */

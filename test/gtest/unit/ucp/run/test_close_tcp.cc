@@ -328,7 +328,7 @@ TEST_F(test_close_tcp, left_message)
     pump();
     end(close_b);
     end(close_a);
-    EXPECT_EQ(1u, m_a->worker()->num_left);
+    EXPECT_EQ(1u, m_a->worker()->closes.num_left);
     EXPECT_FALSE(s->done);
     EXPECT_TRUE(m_ab->closed && m_ba->closed);
 }
@@ -359,7 +359,7 @@ TEST_F(test_close_tcp, left_message_is_received_during_the_flush)
     m_ucx->complete();
     pump();
     end(ret);
-    EXPECT_EQ(0u, m_a->worker()->num_left);
+    EXPECT_EQ(0u, m_a->worker()->closes.num_left);
     EXPECT_TRUE(m_back->peer->closing || m_back->peer->all_bye);
 }
 
