@@ -212,7 +212,7 @@ void fuzz_op_drain(input_t *in)
 /* What comes again is handled as what is in the buffer, of which nothing is left here. */
 void fuzz_op_channel(input_t *in)
 {
-    ri_stream_t *stream = ri_id_get(&g.worker->stream_ids, 1 + take(in));
+    ri_stream_t *stream = ri_id_get(&g.worker->ids.streams, 1 + take(in));
 
     if ((stream == NULL) || (stream->channel != NULL)) {
         return;

@@ -178,7 +178,7 @@ void ri_conn_say_over(ri_conn_t *conn)
         }
     }
     conn_tell_lost(conn);
-    if ((ri_id_get(&worker->conn_ids, id) == conn) && (conn->flags & RI_CONN_BYE)) {
+    if ((ri_id_get(&worker->ids.conns, id) == conn) && (conn->flags & RI_CONN_BYE)) {
         ri_conn_set_life(conn, conn->flags & ~(uint32_t)RI_CONN_LOST);
     }
 }

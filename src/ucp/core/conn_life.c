@@ -95,7 +95,7 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep,
     if (conn == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    conn->id = ri_id_alloc(&worker->conn_ids, conn);
+    conn->id = ri_id_alloc(&worker->ids.conns, conn);
     if (conn->id == 0) {
         status = UCS_ERR_EXCEEDS_LIMIT;
         goto err_free;
@@ -122,7 +122,7 @@ err_map:
     ucs_list_del(&conn->list);
     ri_map_remove(&ri_conn_map, (uintptr_t)ep);
 err_id:
-    ri_id_free(&worker->conn_ids, conn->id);
+    ri_id_free(&worker->ids.conns, conn->id);
 err_free:
     free(conn);
     return status;
@@ -138,7 +138,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     } else if (ri_conn_find(conn->ep) == conn) {
         ri_map_remove(&ri_conn_map, (uintptr_t)conn->ep);
     }
-    ri_id_free(&worker->conn_ids, conn->id);
+    ri_id_free(&worker->ids.conns, conn->id);
     ucs_list_del(&conn->list);
     RI_MODULES_TELL(conn_closes, conn);
     if (conn->peer != NULL) {
@@ -187,11 +187,11 @@ static int conn_end_sends(ri_conn_t *conn, int all, ucs_status_t status)
     uint32_t id         = conn->id;
     ri_send_req_t *req;
 
-    while ((ri_id_get(&worker->conn_ids, id) == conn) &&
+    while ((ri_id_get(&worker->ids.conns, id) == conn) &&
            ((req = conn_next_to_end(conn, all)) != NULL)) {
         ri_send_abort(req, status);
     }
-    return ri_id_get(&worker->conn_ids, id) == conn;
+    return ri_id_get(&worker->ids.conns, id) == conn;
 }
 
 /* A conn fails, once. */
@@ -277,7 +277,7 @@ static ri_conn_t *conn_find_reply(ri_worker_t *worker, uint64_t uid)
 
 void ri_conn_tell_failure(ri_worker_t *worker, uint32_t id, ucs_status_t status)
 {
-    ri_conn_t *conn = ri_id_get(&worker->conn_ids, id);
+    ri_conn_t *conn = ri_id_get(&worker->ids.conns, id);
     ucp_err_handler_cb_t cb;
 
     if ((conn == NULL) || (conn->err_cb == NULL) || (conn->flags & RI_CONN_CLOSING)) {

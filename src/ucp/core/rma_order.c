@@ -154,7 +154,7 @@ void ri_rma_flushed(ri_worker_t *worker, uint32_t conn_id, uint64_t seq)
     ri_conn_t *conn, *next;
 
     if (conn_id != 0) {
-        conn = ri_id_get(&worker->conn_ids, conn_id);
+        conn = ri_id_get(&worker->ids.conns, conn_id);
         if (conn != NULL) {
             rma_conn_flushed(conn, seq);
         }

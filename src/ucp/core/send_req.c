@@ -70,7 +70,7 @@ void ri_send_forget(ri_send_req_t *req)
         req->conn = NULL;
     }
     if (req->id != 0) {
-        ri_id_free(&req->super.worker->req_ids, req->id);
+        ri_id_free(&req->super.worker->ids.sends, req->id);
         req->id = 0;
     }
 }

@@ -48,7 +48,7 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
     if (stream == NULL) {
         goto err_peer;
     }
-    stream->id = ri_id_alloc(&worker->stream_ids, stream);
+    stream->id = ri_id_alloc(&worker->ids.streams, stream);
     if (stream->id == 0) {
         free(stream);
         goto err_peer;
@@ -97,7 +97,7 @@ void ri_stream_destroy(ri_stream_t *stream)
     ++stream->busy; /* callbacks must not free it */
     RI_MODULES_TELL(stream_ends, stream, UCS_ERR_CONNECTION_RESET);
     RI_MODULES_TELL(stream_freed, stream);
-    ri_id_free(&worker->stream_ids, stream->id);
+    ri_id_free(&worker->ids.streams, stream->id);
     ucs_list_del(&stream->list);
     ucs_list_del(&stream->peer_list);
     ri_peer_check_unused(worker, stream->peer);

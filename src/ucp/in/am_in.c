@@ -41,7 +41,7 @@ static inline int am_in_fast(ri_worker_t *worker, const void *data, size_t lengt
         return 0;
     }
 
-    stream = ri_id_get(&worker->stream_ids, (uint32_t)base >> 8);
+    stream = ri_id_get(&worker->ids.streams, (uint32_t)base >> 8);
     if (ri_unlikely(stream == NULL)) {
         return 0;
     }
@@ -80,7 +80,7 @@ static ri_stream_t *am_in_stream(ri_worker_t *worker, const ri_wire_msg_t *msg)
 {
     ri_stream_t *stream = ri_unlikely(msg->has_hello) ?
                                   ri_stream_get(worker, &msg->hello) :
-                                  ri_id_get(&worker->stream_ids, msg->id);
+                                  ri_id_get(&worker->ids.streams, msg->id);
 
     if (ri_unlikely(stream == NULL)) {
         ++worker->counters.rx_stale;

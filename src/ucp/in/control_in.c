@@ -13,7 +13,7 @@ void ri_control_in_note(ri_worker_t *worker, const ri_wire_msg_t *msg)
 
 static void control_in_to_stream(ri_worker_t *worker, const ri_wire_msg_t *msg)
 {
-    ri_stream_t *stream = ri_id_get(&worker->stream_ids, msg->id);
+    ri_stream_t *stream = ri_id_get(&worker->ids.streams, msg->id);
 
     if (stream == NULL) {
         ++worker->counters.rx_stale;
@@ -25,7 +25,7 @@ static void control_in_to_stream(ri_worker_t *worker, const ri_wire_msg_t *msg)
 static void control_in_to_conn(ri_worker_t *worker, const ri_wire_msg_t *msg,
                                ri_wire_to_t to)
 {
-    ri_conn_t *conn = ri_id_get(&worker->conn_ids, msg->id);
+    ri_conn_t *conn = ri_id_get(&worker->ids.conns, msg->id);
 
     /* Nobody has anything to say to a conn to the worker itself. */
     if (((conn == NULL) && (to != RI_WIRE_TO_CONN_OR_NONE)) ||

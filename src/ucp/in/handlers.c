@@ -76,7 +76,7 @@ static ucs_status_t handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
 
     /* Stock frees an endpoint that the application does not have when its connection fails,
      * and tells nobody. It is there now, as it was handed over. */
-    if ((lent != 0) && (ri_id_get(&worker->conn_ids, lent) == conn)) {
+    if ((lent != 0) && (ri_id_get(&worker->ids.conns, lent) == conn)) {
         ri_conn_destroy(conn, UCS_ERR_CANCELED);
     }
     return UCS_OK;
@@ -186,7 +186,7 @@ static int handle_ring_close(ri_stream_t *stream, const ri_ring_record_t *record
 static void handle_sync_ack(ri_worker_t *worker, ri_conn_t *conn,
                             const ri_wire_msg_t *msg)
 {
-    ri_send_req_t *req = ri_id_get(&worker->req_ids, msg->value);
+    ri_send_req_t *req = ri_id_get(&worker->ids.sends, msg->value);
 
     if ((req == NULL) || (req->conn != conn) || (req->wire_type != RI_WIRE_EAGER_SYNC) ||
         !(req->waiting & RI_SEND_WAIT_MATCH)) {
@@ -235,7 +235,7 @@ static void handle_reset(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg
     ri_error("a peer has ended the connection from this process: it lost a message, or "
              "got one that it does not understand; its own output has the reason");
     ri_conn_say_over(conn);
-    if (ri_id_get(&worker->conn_ids, id) == conn) {
+    if (ri_id_get(&worker->ids.conns, id) == conn) {
         ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);
     }
     if (peer_mode) {
@@ -299,7 +299,7 @@ static int handle_release_record(ri_stream_t *stream, const ri_ring_record_t *re
  * does nothing but receive long messages. */
 static void handle_note_rtr(ri_worker_t *worker, const ri_wire_msg_t *msg)
 {
-    const ri_conn_t *conn = ri_id_get(&worker->conn_ids, msg->id);
+    const ri_conn_t *conn = ri_id_get(&worker->ids.conns, msg->id);
     ri_stream_t *stream;
 
     /* Which conn of the peer carried it is not known; nearly always there is but one. */

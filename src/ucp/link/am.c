@@ -124,7 +124,7 @@ static void am_buffer_sent(void *request, ucs_status_t status, void *user_data)
 
     ri_worker_lock(worker);
     if ((buffer->conn_id != 0) && (status == UCS_OK)) {
-        am_set_ready(ri_id_get(&worker->conn_ids, buffer->conn_id));
+        am_set_ready(ri_id_get(&worker->ids.conns, buffer->conn_id));
     }
     wait = am_buffer_let_go(buffer);
     ri_stock.request_free(request);

@@ -62,7 +62,7 @@ static void recover_send(ri_channel_out_t *out)
                 return; /* in progress */
             }
             /* If the endpoint has failed its handler may have closed it. */
-            if ((ri_id_get(&worker->conn_ids, id) != conn) || (conn->channel != out)) {
+            if ((ri_id_get(&worker->ids.conns, id) != conn) || (conn->channel != out)) {
                 return;
             }
             ++out->again;
@@ -71,7 +71,7 @@ static void recover_send(ri_channel_out_t *out)
         ri_channel_tx_pop(&out->tx);
     }
     all.value = out->again;
-    if (recover_send_record(out, &all) && (ri_id_get(&worker->conn_ids, id) == conn) &&
+    if (recover_send_record(out, &all) && (ri_id_get(&worker->ids.conns, id) == conn) &&
         (conn->channel == out)) {
         ri_channel_out_end(out);
     }

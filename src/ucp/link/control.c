@@ -173,7 +173,7 @@ ucs_status_t ri_control_send_payload(ri_conn_t *conn, const ri_wire_msg_t *msg,
  * same peer. */
 static ri_conn_t *control_usable_conn(ri_worker_t *worker, const control_owed_t *owed)
 {
-    ri_conn_t *conn = ri_id_get(&worker->conn_ids, owed->conn_id);
+    ri_conn_t *conn = ri_id_get(&worker->ids.conns, owed->conn_id);
     ri_peer_t *peer;
 
     if ((conn != NULL) && ri_conn_goes_on(conn) && !(conn->flags & RI_CONN_LEFT)) {

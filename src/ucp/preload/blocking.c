@@ -32,7 +32,7 @@ ucs_status_t ri_blocking_wait(ucp_worker_h stock, ucs_status_ptr_t request)
  * (0). @a conn_p is the conn, or NULL. */
 static int flush_find(ri_worker_t *worker, uint32_t conn_id, ri_conn_t **conn_p)
 {
-    ri_conn_t *conn = (conn_id != 0) ? ri_id_get(&worker->conn_ids, conn_id) : NULL;
+    ri_conn_t *conn = (conn_id != 0) ? ri_id_get(&worker->ids.conns, conn_id) : NULL;
 
     *conn_p = conn;
     return (conn_id == 0) || ((conn != NULL) && !(conn->flags & RI_CONN_LEFT));

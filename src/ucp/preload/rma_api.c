@@ -61,7 +61,7 @@ static ri_inline rma_call_t rma_enter(ri_conn_t *conn)
 /* @return The conn, or NULL: it has been closed, and stock may still be at the operation. */
 static ri_inline ri_conn_t *rma_conn(const rma_call_t *call)
 {
-    ri_conn_t *conn = ri_id_get(&call->worker->conn_ids, call->conn_id);
+    ri_conn_t *conn = ri_id_get(&call->worker->ids.conns, call->conn_id);
 
     if (ri_unlikely(conn == NULL)) {
         call->worker->rma.left = ++call->worker->rma.seq;

@@ -17,7 +17,7 @@ static void pending_progress_conn(ri_conn_t *conn)
             return;
         }
         /* The send's callback may have closed the endpoint, or failed it. */
-        if ((ri_id_get(&worker->conn_ids, id) != conn) || (conn->status != UCS_OK)) {
+        if ((ri_id_get(&worker->ids.conns, id) != conn) || (conn->status != UCS_OK)) {
             return;
         }
     }

@@ -92,10 +92,10 @@ static void worker_init_core(ri_worker_t *worker)
     ucs_list_head_init(&worker->pending_conns);
     ucs_list_head_init(&worker->asking.conns);
     ri_map_init(&worker->peers);
-    ri_id_table_init(&worker->conn_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
-    ri_id_table_init(&worker->stream_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
-    ri_id_table_init(&worker->req_ids, 24, 32);
-    ri_id_table_init(&worker->recv_ids, 24, 32);
+    ri_id_table_init(&worker->ids.conns, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
+    ri_id_table_init(&worker->ids.streams, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
+    ri_id_table_init(&worker->ids.sends, 24, 32);
+    ri_id_table_init(&worker->ids.recvs, 24, 32);
     ri_req_pool_init(worker);
     worker_init_lock(worker);
 }
@@ -201,10 +201,10 @@ void ri_worker_free(ri_worker_t *worker)
     ri_map_cleanup(&worker->peers);
     ri_msg_pool_cleanup(worker);
     ri_req_pool_cleanup(worker);
-    ri_id_table_cleanup(&worker->conn_ids);
-    ri_id_table_cleanup(&worker->stream_ids);
-    ri_id_table_cleanup(&worker->req_ids);
-    ri_id_table_cleanup(&worker->recv_ids);
+    ri_id_table_cleanup(&worker->ids.conns);
+    ri_id_table_cleanup(&worker->ids.streams);
+    ri_id_table_cleanup(&worker->ids.sends);
+    ri_id_table_cleanup(&worker->ids.recvs);
     ri_trace_cleanup(&worker->trace);
     ri_timeline_stop(&worker->timeline);
     pthread_mutex_destroy(&worker->lock);

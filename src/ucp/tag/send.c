@@ -392,7 +392,7 @@ static ucs_status_t send_get_id(ri_send_req_t *req, const ri_send_terms_t *terms
         ((req->proto->answer == RI_SEND_ANSWER_IF_SYNC) && !terms->sync)) {
         return UCS_OK;
     }
-    req->id = ri_id_alloc(&conn->worker->req_ids, req);
+    req->id = ri_id_alloc(&conn->worker->ids.sends, req);
     if (req->id == 0) {
         if (ri_rtr_known_is_used(terms->rtr)) {
             ri_conn_lose(conn, conn->tx_sn + 1, UCS_ERR_NO_MEMORY);

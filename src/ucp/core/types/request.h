@@ -161,7 +161,7 @@ struct ri_recv_req {
         struct ri_recv_req *waiters; /* while it is posted: one of a ring of receives that
                                         wait for it to leave, see proto/rtr/rtr_state.h */
     };
-    uint32_t id;     /* while it waits for its data or has an RTR: in worker->recv_ids */
+    uint32_t id;     /* while it waits for its data or has an RTR: in worker->ids.recvs */
     uint32_t way;    /* written through a network: its way, by ri_peer_way_t.number */
     ri_keys_t *keys; /* written: of memory that is written through a network */
 
@@ -266,7 +266,7 @@ struct ri_send_req {
     ucs_list_link_t pending; /* in conn->pending while WAIT_RING */
     uint64_t tag;
     uint32_t sn; /* number of the message, if it has one: see ri_send_req_init() */
-    uint32_t id; /* in worker->req_ids, by which the receiver answers; 0: it does not */
+    uint32_t id; /* in worker->ids.sends, by which the receiver answers; 0: it does not */
     ucs_status_t failure; /* the first thing that went wrong */
     /* RI_SEND_WAIT_*, changed by core/send_req.h; 0: it is complete, or its call has not
      * returned */

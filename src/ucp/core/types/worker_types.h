@@ -133,6 +133,14 @@ typedef struct ri_worker_bounce {
     ucs_list_link_t list; /* copies that have not ended */
 } ri_worker_bounce_t;
 
+/* Ids for peers, of objects of a worker. Those of its pool's buffers are in ri_pool_t. */
+typedef struct ri_worker_ids {
+    ri_id_table_t conns;   /* of all conns */
+    ri_id_table_t streams; /* of all streams */
+    ri_id_table_t sends;   /* of sends that the peer answers */
+    ri_id_table_t recvs;   /* of receives that wait for their data, or have an RTR */
+} ri_worker_ids_t;
+
 /* Its own thread writes all of it or, of a MULTI worker, who has its lock. */
 struct ri_worker {
     /* What each call of progress looks at or changes when nothing comes, but for the rings
@@ -207,10 +215,7 @@ struct ri_worker {
     ri_host_process_t process; /* this process, as peers on this host can look for it */
     ri_plane_t *plane;         /* the plane to processes on this host; NULL: none */
     ri_map_t peers;            /* by uid */
-    ri_id_table_t conn_ids;    /* of all conns */
-    ri_id_table_t stream_ids;  /* of all streams */
-    ri_id_table_t req_ids;     /* of sends that the peer answers */
-    ri_id_table_t recv_ids;    /* of receives that wait for their data, or have an RTR */
+    ri_worker_ids_t ids;       /* by which peers name what belongs to this worker */
 
     ucs_list_link_t conns; /* all conns */
     uint32_t conn_serial;  /* number of the latest conn */

@@ -104,7 +104,7 @@ ucs_status_t ri_am_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *ms
                                     void *desc)
 {
     ri_worker_t *worker = stream->worker;
-    ri_recv_req_t *recv = ri_id_get(&worker->recv_ids, msg->value);
+    ri_recv_req_t *recv = ri_id_get(&worker->ids.recvs, msg->value);
     ri_msg_kind_t kind  = (desc != NULL) ? RI_MSG_AM_RNDV : RI_MSG_COPY;
     ucs_status_t status = UCS_ERR_IO_ERROR;
     ri_arrival_t arrival;

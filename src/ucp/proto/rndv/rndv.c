@@ -175,7 +175,7 @@ int ri_rndv_is_under_way(const ri_conn_t *conn)
 
 ri_send_req_t *ri_rndv_find(ri_worker_t *worker, ri_conn_t *conn, uint32_t id)
 {
-    ri_send_req_t *req = ri_id_get(&worker->req_ids, id);
+    ri_send_req_t *req = ri_id_get(&worker->ids.sends, id);
 
     if ((req == NULL) || (req->conn != conn) || (req->wire_type != RI_WIRE_RTS) ||
         !(req->waiting & RI_SEND_WAIT_MATCH)) {

@@ -93,7 +93,7 @@ void ri_rndv_put_handle_cts(ri_worker_t *worker, ri_conn_t *conn,
     status = put_write(req, msg->address);
     if (status == UCS_OK) {
         ri_control_send(conn, RI_WIRE_WRITTEN, conn->remote_id, msg->recv_id);
-        if (ri_id_get(&worker->req_ids, msg->value) ==
+        if (ri_id_get(&worker->ids.sends, msg->value) ==
             req) { /* the conn has not failed */
             ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
         }
@@ -108,7 +108,7 @@ void ri_rndv_put_handle_cts(ri_worker_t *worker, ri_conn_t *conn,
 void ri_rndv_put_handle_written(ri_stream_t *stream, const ri_wire_msg_t *msg)
 {
     ri_worker_t *worker = stream->worker;
-    ri_recv_req_t *recv = ri_id_get(&worker->recv_ids, msg->value);
+    ri_recv_req_t *recv = ri_id_get(&worker->ids.recvs, msg->value);
 
     if ((recv == NULL) || (recv->rndv.stream != stream) ||
         (recv->rndv.written != RI_RECV_BY_CTS)) {

@@ -47,7 +47,7 @@ void ri_rndv_recv_wait_as(ri_recv_req_t *recv, ri_stream_t *stream)
 
 ucs_status_t ri_rndv_recv_wait(ri_recv_req_t *recv, ri_stream_t *stream)
 {
-    recv->id = ri_id_alloc(&stream->worker->recv_ids, recv);
+    recv->id = ri_id_alloc(&stream->worker->ids.recvs, recv);
     if (recv->id == 0) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -65,7 +65,7 @@ void ri_rndv_recv_forget(ri_recv_req_t *recv)
         ri_ud_run_leave(recv);
     }
     ucs_list_del(&recv->list);
-    ri_id_free(&recv->super.worker->recv_ids, recv->id);
+    ri_id_free(&recv->super.worker->ids.recvs, recv->id);
     recv->rndv.stream = NULL;
 }
 

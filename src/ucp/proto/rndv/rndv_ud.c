@@ -278,7 +278,7 @@ static int ud_target_while_sent(ri_send_req_t *req, const ri_wire_msg_t *msg)
 void ri_rndv_ud_handle_target(ri_worker_t *worker, ri_conn_t *conn,
                               const ri_wire_msg_t *msg)
 {
-    ri_send_req_t *req = ri_id_get(&worker->req_ids, msg->value);
+    ri_send_req_t *req = ri_id_get(&worker->ids.sends, msg->value);
     ud_goal_t goal;
 
     if (msg->flags & RI_WIRE_TARGET_RECEIVED) {

@@ -146,7 +146,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
 {
     ri_worker_t *worker = recv->super.worker;
     uint32_t stream_id  = ri_sender_map_find(&worker->senders, recv->tag, recv->mask);
-    ri_stream_t *stream = ri_id_get(&worker->stream_ids, stream_id);
+    ri_stream_t *stream = ri_id_get(&worker->ids.streams, stream_id);
     ri_recv_req_t **waiters;
     ri_recv_req_t *other;
     ri_rtr_place_t place;

@@ -31,7 +31,7 @@ static void done_end_offer(ri_recv_req_t *recv)
         ri_rtr_entries_release(recv);
     }
     if (recv->id != 0) {
-        ri_id_free(&recv->super.worker->recv_ids, recv->id);
+        ri_id_free(&recv->super.worker->ids.recvs, recv->id);
         recv->id = 0;
     }
     ucs_list_del(&recv->list);

@@ -154,7 +154,7 @@ ucs_status_t ri_rtr_host_send(ri_recv_req_t *recv, ri_stream_t *stream,
     if (conn == NULL) {
         return status;
     }
-    recv->id = ri_id_alloc(&worker->recv_ids, recv);
+    recv->id = ri_id_alloc(&worker->ids.recvs, recv);
     if (recv->id == 0) {
         return UCS_ERR_EXCEEDS_LIMIT;
     }
@@ -165,7 +165,7 @@ ucs_status_t ri_rtr_host_send(ri_recv_req_t *recv, ri_stream_t *stream,
     recv->rtr.generation = ++grants->generation;
     length               = host_put(recv, conn, stream, place, ahead);
     if (length <= 0) {
-        ri_id_free(&worker->recv_ids, recv->id);
+        ri_id_free(&worker->ids.recvs, recv->id);
         recv->id       = 0;
         recv->rtr.conn = NULL;
         if (length < 0) {

@@ -250,9 +250,9 @@ void ri_rtr_layout_handle_refused(ri_worker_t *worker, const ri_wire_msg_t *msg)
     ri_layouts_out_t *out;
 
     if (msg->flags & RI_WIRE_LAYOUT_REFUSED_AM) {
-        stream = ri_id_get(&worker->stream_ids, msg->id);
+        stream = ri_id_get(&worker->ids.streams, msg->id);
     } else {
-        conn = ri_id_get(&worker->conn_ids, msg->id);
+        conn = ri_id_get(&worker->ids.conns, msg->id);
     }
     out = (stream != NULL) ? stream->rtr.layouts_out :
           (conn != NULL)   ? conn->rtr.layouts :

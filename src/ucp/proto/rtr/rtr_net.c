@@ -169,7 +169,7 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
         }
         return status;
     }
-    recv->id = ri_id_alloc(&worker->recv_ids, recv);
+    recv->id = ri_id_alloc(&worker->ids.recvs, recv);
     if (recv->id == 0) {
         worker->net.rc->ops->release(worker->net.rc, &entry->memory);
         return UCS_ERR_NO_MEMORY;

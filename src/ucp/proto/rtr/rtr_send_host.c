@@ -136,7 +136,7 @@ static uint64_t rtr_send_host_room(const ri_send_req_t *req, const ri_rtr_t *rtr
 static void rtr_send_host_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
                                      uint32_t req_id)
 {
-    ri_send_req_t *req = ri_id_get(&conn->worker->req_ids, req_id);
+    ri_send_req_t *req = ri_id_get(&conn->worker->ids.sends, req_id);
 
     if ((req == NULL) || (req->conn != conn) || (req->sn != sn) ||
         (req->wire_type != RI_WIRE_RTS) || !(req->waiting & RI_SEND_WAIT_MATCH) ||
@@ -161,7 +161,7 @@ static void rtr_send_host_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint
                                       uint32_t req_id)
 {
     ri_worker_t *worker      = conn->worker;
-    const ri_send_req_t *req = ri_id_get(&worker->req_ids, req_id);
+    const ri_send_req_t *req = ri_id_get(&worker->ids.sends, req_id);
     ri_rtr_late_t late       = {.rtr = *rtr, .sn = sn, .req_id = req_id};
 
     if ((req == NULL) || req->exchanges) {
@@ -243,7 +243,7 @@ int ri_rtr_send_host_receive(ri_stream_t *stream, const ri_ring_record_t *record
 {
     ri_worker_t *worker = stream->worker;
     uint32_t conn_id    = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
-    ri_conn_t *conn     = ri_id_get(&worker->conn_ids, conn_id);
+    ri_conn_t *conn     = ri_id_get(&worker->ids.conns, conn_id);
     uint32_t sn         = 0;
     uint32_t req_id     = 0;
     int by_layout       = (length == sizeof(ri_wire_rtr_layout_t));

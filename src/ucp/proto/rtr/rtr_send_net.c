@@ -185,7 +185,7 @@ static ucs_status_t rtr_send_net_send_again(ri_send_req_t *req, uint32_t way)
     uint64_t tag      = conn->tx_tag;
     ucs_status_t status;
 
-    req->id = ri_id_alloc(&req->super.worker->req_ids, req);
+    req->id = ri_id_alloc(&req->super.worker->ids.sends, req);
     if (req->id == 0) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -200,7 +200,7 @@ static ucs_status_t rtr_send_net_send_again(ri_send_req_t *req, uint32_t way)
     }
     conn->tx_tag = tag; /* it is not the latest message */
     if (UCS_STATUS_IS_ERR(status)) {
-        ri_id_free(&req->super.worker->req_ids, req->id);
+        ri_id_free(&req->super.worker->ids.sends, req->id);
         req->id = 0;
         ri_send_drop_wait(req, RI_SEND_WAIT_MATCH);
     } else {

@@ -74,7 +74,7 @@ static int rtr_send_pool_failed(ri_pool_buffer_t *buffer, int ending)
     if (ri_net_transfer_may_try_again(status)) {
         return 0;
     }
-    if ((status != UCS_OK) && (ri_id_get(&worker->conn_ids, id) == conn)) {
+    if ((status != UCS_OK) && (ri_id_get(&worker->ids.conns, id) == conn)) {
         ri_conn_lose(conn, sn, status);
     }
     return 1;
@@ -97,7 +97,7 @@ static void rtr_send_pool_finish(ri_net_transfer_t *op, int ending)
         return;
     }
     free(write);
-    if ((conn_id != 0) && (ri_id_get(&worker->conn_ids, conn_id) == conn)) {
+    if ((conn_id != 0) && (ri_id_get(&worker->ids.conns, conn_id) == conn)) {
         ri_conn_say_lost(conn); /* perhaps it has waited for that */
     }
 }

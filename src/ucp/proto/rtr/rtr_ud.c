@@ -117,14 +117,14 @@ ucs_status_t ri_rtr_ud_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
     if ((entries->free == 0) || ri_rtr_ud_backs_off(worker)) {
         return UCS_ERR_NO_RESOURCE;
     }
-    recv->id = ri_id_alloc(&worker->recv_ids, recv);
+    recv->id = ri_id_alloc(&worker->ids.recvs, recv);
     if (recv->id == 0) {
         return UCS_ERR_NO_MEMORY;
     }
     status = ri_ud_run_recv(recv, peer, recv->data.length, 1, 1, &ud_recv_calls, &target,
                             &op);
     if (status != UCS_OK) {
-        ri_id_free(&worker->recv_ids, recv->id);
+        ri_id_free(&worker->ids.recvs, recv->id);
         recv->id = 0;
         return status;
     }
@@ -233,7 +233,7 @@ int ri_rtr_ud_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t 
 
 void ri_rtr_ud_handle_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
 {
-    ri_recv_req_t *recv = ri_id_get(&stream->worker->recv_ids, msg->recv_id);
+    ri_recv_req_t *recv = ri_id_get(&stream->worker->ids.recvs, msg->recv_id);
 
     if (ri_rndv_ud_abandon(stream, msg)) {
         return;

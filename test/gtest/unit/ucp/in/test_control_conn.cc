@@ -22,7 +22,7 @@ TEST_F(test_control_conn, conn_req_is_answered)
     ri_wire_msg_t ack = m_ep->take(RI_WIRE_CONN_ACK).parse();
     EXPECT_EQ(REMOTE_CONN, ack.id);
     EXPECT_EQ(LOCAL, ack.uid);
-    EXPECT_NE(nullptr, ri_id_get(&worker()->stream_ids, ack.value));
+    EXPECT_NE(nullptr, ri_id_get(&worker()->ids.streams, ack.value));
     EXPECT_EQ(1u, ucs_list_length(&worker()->streams));
 }
 

@@ -184,7 +184,7 @@ TEST_F(test_frag, fails_half_way_and_a_callback_closes)
     m_ucx->memory = 3;
     EXPECT_EQ(UCS_ERR_NO_MEMORY, m_sender->send(conn, pattern(2, 500), 2)->status);
     m_ucx->memory = -1;
-    EXPECT_EQ(nullptr, ri_id_get(&m_sender->worker()->conn_ids, id));
+    EXPECT_EQ(nullptr, ri_id_get(&m_sender->worker()->ids.conns, id));
     ri_req_put(ri_req_of_handle(sync));
 }
 

@@ -185,8 +185,8 @@ protected:
             EXPECT_FALSE(s->stalled);
             EXPECT_TRUE(ucs_list_is_empty(&s->rtr.recvs));
         }
-        for (uint32_t i = 1; i < worker->recv_ids.capacity; ++i) {
-            EXPECT_EQ(nullptr, worker->recv_ids.slots[i].object) << "id " << i;
+        for (uint32_t i = 1; i < worker->ids.recvs.capacity; ++i) {
+            EXPECT_EQ(nullptr, worker->ids.recvs.slots[i].object) << "id " << i;
         }
     }
 

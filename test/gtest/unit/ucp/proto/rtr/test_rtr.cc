@@ -60,7 +60,7 @@ TEST_F(test_rtr, says_what_is_needed)
     EXPECT_EQ(LARGE, rtr.length);
     EXPECT_EQ(1u, rtr.count) << "the small one is ahead";
     EXPECT_EQ(r->handle, ri_req_handle(&req(r)->super));
-    EXPECT_EQ(req(r), ri_id_get(&m_b->worker()->recv_ids, rtr.recv_id));
+    EXPECT_EQ(req(r), ri_id_get(&m_b->worker()->ids.recvs, rtr.recv_id));
     cancel(small);
     cancel(r);
 }
