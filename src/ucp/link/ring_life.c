@@ -221,8 +221,8 @@ static void ring_life_set_tx(ri_conn_t *conn, ri_ring_life_tx_t state)
 /* Tell of the first ring of a conn here, as its messages take the fast path, which says nothing. */
 static void ring_life_tell(ri_conn_t *conn)
 {
-    if (!conn->told_ring) {
-        conn->told_ring = ri_tell_first(conn, "up to ", conn->ring_limits.max, "ring",
+    if (!conn->told.ring) {
+        conn->told.ring = ri_tell_first(conn, "up to ", conn->ring_limits.max, "ring",
                                         "the two are on one host");
     }
 }

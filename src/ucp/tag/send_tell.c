@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
-static_assert(RI_PROTO_LAST <= 31, "a bit for each in ri_conn_t.told_protocols");
+static_assert(RI_PROTO_LAST <= 31, "a bit for each in ri_conn_t.told.protocols");
 
 static ri_proto_t tell_number(const ri_send_proto_t *proto)
 {
@@ -42,7 +42,7 @@ void ri_send_tell(const ri_send_req_t *req, const ri_select_param_t *select,
     unsigned bit             = tell_bit(name);
     const char *why;
 
-    if (req->conn->told_protocols & bit) {
+    if (req->conn->told.protocols & bit) {
         return;
     }
     why = ri_select_why(select, choice);
@@ -50,6 +50,6 @@ void ri_send_tell(const ri_send_req_t *req, const ri_select_param_t *select,
         why = "the ways of the pair are being set up";
     }
     if (ri_tell_first(req->conn, "", select->length, name, why)) {
-        req->conn->told_protocols |= bit;
+        req->conn->told.protocols |= bit;
     }
 }

@@ -184,9 +184,12 @@ struct ri_conn {
         ucs_list_link_t late_link; /* in worker->rtr.late_conns; self-linked if not */
     } rtr;
 
-    /* protocols whose first use was logged, a bit each (tag/send_tell.h) */
-    uint32_t told_protocols : 31;
-    uint32_t told_ring : 1; /* the first ring was logged (link/ring_life.c) */
+    /* What was logged of it (core/tell.h). */
+    struct {
+        /* protocols whose first use was logged, a bit each (tag/send_tell.h) */
+        uint32_t protocols : 31;
+        uint32_t ring : 1; /* the first ring was logged (link/ring_life.c) */
+    } told;
     uint32_t end_sn; /* the first number that never comes: with RI_CONN_LOST, or by BYE */
     ucs_list_link_t pending;      /* sends that wait for room in the ring, in order */
     ucs_list_link_t pending_link; /* in worker->pending_conns; self-linked if not */

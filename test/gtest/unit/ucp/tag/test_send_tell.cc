@@ -92,7 +92,7 @@ TEST_F(test_send_tell, not_at_another_level)
 
     ri_log_level = RI_LOG_LEVEL_WARN;
     EXPECT_EQ("", log_of(n, conn, {10, 1 << 20}));
-    EXPECT_EQ(0u, conn->told_protocols);
+    EXPECT_EQ(0u, conn->told.protocols);
 }
 
 } // namespace
