@@ -155,6 +155,42 @@ static int hints_balance(const info_job_t *job, info_hint_func_t func, void *arg
     return 0;
 }
 
+/* Tell those hints that apply. @return How many. */
+static int hints_tell(const hint_t *hints, size_t num_hints, info_hint_func_t func,
+                      void *arg)
+{
+    char text[INFO_HINT_MAX];
+    int count = 0;
+    size_t i;
+
+    for (i = 0; i < num_hints; ++i) {
+        if ((hints[i].is_rare || (hints[i].value >= HINT_MIN)) &&
+            (hints[i].value > hints[i].limit)) {
+            snprintf(text, sizeof(text), "%d %% %s",
+                     (ri_report_permille(hints[i].value, hints[i].rest) + 5) / 10,
+                     hints[i].text);
+            func(text, hints[i].advice, arg);
+            ++count;
+        }
+    }
+    return count;
+}
+
+/* Tell if no message between ranks of one host came. @return How many hints were told. */
+static int hints_tell_without_local(const info_job_t *job, info_hint_func_t func,
+                                    void *arg)
+{
+    if (!hints_is_without_local(job)) {
+        return 0;
+    }
+    func("no message between ranks of one host came to UCX",
+         "none was sent, or the MPI has shared memory of its own (ucxri_run --check "
+         "tells), "
+         "for which set MPIR_CVAR_NOLOCAL=1: \"MPICH with shared memory\"",
+         arg);
+    return 1;
+}
+
 int info_hints(const info_job_t *job, info_hint_func_t func, void *arg)
 {
     const uint64_t *v = job->sum.values;
@@ -207,27 +243,7 @@ int info_hints(const info_job_t *job, info_hint_func_t func, void *arg)
              "of the windows of MPI were left to the MPI",
              "normal between hosts; UCXRI_LOG_LEVEL=info says why: \"Windows of MPI\"",
              1}};
-    char text[INFO_HINT_MAX];
-    int count = balance;
-    size_t i;
+    int count = balance + hints_tell(hints, sizeof(hints) / sizeof(hints[0]), func, arg);
 
-    for (i = 0; i < sizeof(hints) / sizeof(hints[0]); ++i) {
-        if ((hints[i].is_rare || (hints[i].value >= HINT_MIN)) &&
-            (hints[i].value > hints[i].limit)) {
-            snprintf(text, sizeof(text), "%d %% %s",
-                     (ri_report_permille(hints[i].value, hints[i].rest) + 5) / 10,
-                     hints[i].text);
-            func(text, hints[i].advice, arg);
-            ++count;
-        }
-    }
-    if (hints_is_without_local(job)) {
-        func("no message between ranks of one host came to UCX",
-             "none was sent, or the MPI has shared memory of its own (ucxri_run --check "
-             "tells), "
-             "for which set MPIR_CVAR_NOLOCAL=1: \"MPICH with shared memory\"",
-             arg);
-        ++count;
-    }
-    return count;
+    return count + hints_tell_without_local(job, func, arg);
 }

@@ -238,6 +238,19 @@ static void span_end_message(spans_t *spans, unsigned worker, timeline_kind_t ki
     }
 }
 
+/* A copy has ended. */
+static void span_copy(spans_t *spans, unsigned worker, const ri_timeline_entry_t *entry,
+                      uint64_t now)
+{
+    timeline_span_t span = {.worker = worker, .kind = TIMELINE_SPAN_COPY, .end = now};
+
+    span.start  = timeline_file_time(spans->file, entry->arg[0]);
+    span.length = entry->arg[1];
+    span.copy   = (entry->arg[2] < RI_TIMELINE_COPY_LAST) ? entry->arg[2] : 0;
+    span.uid    = entry->arg[3];
+    span_tell_past(spans, &span);
+}
+
 static void span_entry(unsigned worker, const ri_timeline_entry_t *entry, void *arg)
 {
     spans_t *spans       = arg;
@@ -275,13 +288,7 @@ static void span_entry(unsigned worker, const ri_timeline_entry_t *entry, void *
         span_end(spans, span_key(worker, TIMELINE_SPAN_OFFER, entry), now);
         break;
     case RI_TIMELINE_COPY:
-        span.kind   = TIMELINE_SPAN_COPY;
-        span.start  = timeline_file_time(spans->file, entry->arg[0]);
-        span.end    = now;
-        span.length = entry->arg[1];
-        span.copy   = (entry->arg[2] < RI_TIMELINE_COPY_LAST) ? entry->arg[2] : 0;
-        span.uid    = entry->arg[3];
-        span_tell_past(spans, &span);
+        span_copy(spans, worker, entry, now);
         break;
     case RI_TIMELINE_COMPUTE:
     case RI_TIMELINE_WAIT:

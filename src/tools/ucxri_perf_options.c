@@ -414,125 +414,142 @@ static void parse_arguments(perf_options_t *options, const char *sizes, char **c
     }
 }
 
-void perf_options_parse(perf_options_t *options, int argc, char **argv)
-{
-    enum {
-        OPTION_CONFIG = 256,
-        OPTION_UNIT,
-        OPTION_TARGET_COMPUTES,
-        OPTION_CSV,
-        OPTION_SVG,
-        OPTION_TITLE,
-        OPTION_RESULTS,
-        OPTION_LISTEN,
-        OPTION_CONNECT,
-        OPTION_TIMEOUT,
-        OPTION_ROUNDS,
-        OPTION_LIBRARY
-    };
-    static const struct option long_options[] = {
-            {"sizes", required_argument, NULL, 's'},
-            {"seconds", required_argument, NULL, 't'},
-            {"batches", required_argument, NULL, 'b'},
-            {"window", required_argument, NULL, 'w'},
-            {"cpus", required_argument, NULL, 'c'},
-            {"config", required_argument, NULL, OPTION_CONFIG},
-            {"unit", required_argument, NULL, OPTION_UNIT},
-            {"target-computes", required_argument, NULL, OPTION_TARGET_COMPUTES},
-            {"csv", required_argument, NULL, OPTION_CSV},
-            {"svg", required_argument, NULL, OPTION_SVG},
-            {"title", required_argument, NULL, OPTION_TITLE},
-            {"results", no_argument, NULL, OPTION_RESULTS},
-            {"listen", required_argument, NULL, OPTION_LISTEN},
-            {"connect", required_argument, NULL, OPTION_CONNECT},
-            {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-            {"rounds", required_argument, NULL, OPTION_ROUNDS},
-            {"library", required_argument, NULL, OPTION_LIBRARY},
-            {"version", no_argument, NULL, 'V'},
-            {"help", no_argument, NULL, 'h'},
-            {NULL, 0, NULL, 0}};
-    perf_params_t *params = &options->params;
-    char *configs[MAX_CONFIGS];
-    const char *sizes = NULL;
-    int num_configs   = 0;
-    int num_measuring = 0; /* options that say how this program measures */
-    int is_command    = 0;
-    int at            = 1; /* of the option that is read */
-    int c;
+enum {
+    OPTION_CONFIG = 256,
+    OPTION_UNIT,
+    OPTION_TARGET_COMPUTES,
+    OPTION_CSV,
+    OPTION_SVG,
+    OPTION_TITLE,
+    OPTION_RESULTS,
+    OPTION_LISTEN,
+    OPTION_CONNECT,
+    OPTION_TIMEOUT,
+    OPTION_ROUNDS,
+    OPTION_LIBRARY
+};
 
-    memset(options, 0, sizeof(*options));
-    options->cpus[0] = options->cpus[1] = -1;
-    params->batches                     = 200;
-    params->window                      = 64;
-    params->seconds                     = 0.3;
-    params->timeout                     = 60;
-    params->unit_us                     = 18;
+static const struct option long_options[] = {
+        {"sizes", required_argument, NULL, 's'},
+        {"seconds", required_argument, NULL, 't'},
+        {"batches", required_argument, NULL, 'b'},
+        {"window", required_argument, NULL, 'w'},
+        {"cpus", required_argument, NULL, 'c'},
+        {"config", required_argument, NULL, OPTION_CONFIG},
+        {"unit", required_argument, NULL, OPTION_UNIT},
+        {"target-computes", required_argument, NULL, OPTION_TARGET_COMPUTES},
+        {"csv", required_argument, NULL, OPTION_CSV},
+        {"svg", required_argument, NULL, OPTION_SVG},
+        {"title", required_argument, NULL, OPTION_TITLE},
+        {"results", no_argument, NULL, OPTION_RESULTS},
+        {"listen", required_argument, NULL, OPTION_LISTEN},
+        {"connect", required_argument, NULL, OPTION_CONNECT},
+        {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+        {"rounds", required_argument, NULL, OPTION_ROUNDS},
+        {"library", required_argument, NULL, OPTION_LIBRARY},
+        {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
+
+/* What options have said that is looked at when all of them are known. */
+typedef struct parsed {
+    char *configs[MAX_CONFIGS];
+    int num_configs;
+    const char *sizes;
+    int num_measuring; /* options that say how this program measures */
+} parsed_t;
+
+/* Take option @a c if it says how this program measures. @return Whether it does. */
+static int parse_measuring(perf_options_t *options, parsed_t *parsed, int c)
+{
+    perf_params_t *params = &options->params;
+
+    switch (c) {
+    case 's':
+        parsed->sizes = optarg;
+        return 1;
+    case 't':
+        params->seconds = parse_number("--seconds", optarg, 0.001, 1000);
+        return 1;
+    case 'b':
+        params->batches = parse_count("--batches", optarg, PERF_MAX_BATCHES);
+        return 1;
+    case 'w':
+        params->window = parse_count("--window", optarg, PERF_MAX_WINDOW);
+        return 1;
+    case 'c':
+        parse_cpus(optarg, options->cpus);
+        return 1;
+    case OPTION_CONFIG:
+        if (parsed->num_configs == MAX_CONFIGS) {
+            usage_error("more than %d times --config", MAX_CONFIGS);
+        }
+        parsed->configs[parsed->num_configs++] = optarg;
+        return 1;
+    case OPTION_UNIT:
+        params->unit_us = parse_number("--unit", optarg, 0.1, 1e6);
+        return 1;
+    case OPTION_TARGET_COMPUTES:
+        params->target_us = parse_number("--target-computes", optarg, 0, 1e6);
+        return 1;
+    case OPTION_TIMEOUT:
+        params->timeout = parse_number("--timeout", optarg, 1, 86400);
+        return 1;
+    case OPTION_RESULTS:
+        options->results = 1;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Take option @a c if it says what runs, or where its results go. @return Whether it does. */
+static int parse_running(perf_options_t *options, int c)
+{
+    switch (c) {
+    case OPTION_CSV:
+    case OPTION_SVG:
+        *((c == OPTION_CSV) ? &options->csv : &options->svg) = optarg;
+        return 1;
+    case OPTION_TITLE:
+        options->title = optarg;
+        return 1;
+    case OPTION_LISTEN:
+        set_run(options, PERF_RUN_LISTEN);
+        parse_number("--listen", optarg, 0, MAX_PORT);
+        options->port = optarg;
+        return 1;
+    case OPTION_CONNECT:
+        set_run(options, PERF_RUN_CONNECT);
+        parse_address(options, optarg);
+        return 1;
+    case OPTION_ROUNDS:
+        options->rounds = parse_count("--rounds", optarg, PERF_COMPARE_MAX_ROUNDS);
+        return 1;
+    case OPTION_LIBRARY:
+        options->library = optarg;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Take all options. */
+static void parse_options(perf_options_t *options, parsed_t *parsed, int argc,
+                          char **argv)
+{
+    int at = 1; /* of the option that is read */
+    int is_measuring, c;
 
     opterr = 0;
     for (; (c = getopt_long(argc, argv, ":s:t:b:w:c:vVh", long_options, NULL)) != -1;
          at = optind) {
-        num_measuring += (c == 's') || (c == 't') || (c == 'b') || (c == 'w') ||
-                         (c == 'c') || (c == OPTION_CONFIG) || (c == OPTION_UNIT) ||
-                         (c == OPTION_TARGET_COMPUTES) || (c == OPTION_TIMEOUT) ||
-                         (c == OPTION_RESULTS);
+        is_measuring = parse_measuring(options, parsed, c);
+        parsed->num_measuring += is_measuring;
+        if (is_measuring || parse_running(options, c)) {
+            continue;
+        }
         switch (c) {
-        case 's':
-            sizes = optarg;
-            break;
-        case 't':
-            params->seconds = parse_number("--seconds", optarg, 0.001, 1000);
-            break;
-        case 'b':
-            params->batches = parse_count("--batches", optarg, PERF_MAX_BATCHES);
-            break;
-        case 'w':
-            params->window = parse_count("--window", optarg, PERF_MAX_WINDOW);
-            break;
-        case 'c':
-            parse_cpus(optarg, options->cpus);
-            break;
-        case OPTION_CONFIG:
-            if (num_configs == MAX_CONFIGS) {
-                usage_error("more than %d times --config", MAX_CONFIGS);
-            }
-            configs[num_configs++] = optarg;
-            break;
-        case OPTION_UNIT:
-            params->unit_us = parse_number("--unit", optarg, 0.1, 1e6);
-            break;
-        case OPTION_TARGET_COMPUTES:
-            params->target_us = parse_number("--target-computes", optarg, 0, 1e6);
-            break;
-        case OPTION_CSV:
-            options->csv = optarg;
-            break;
-        case OPTION_SVG:
-            options->svg = optarg;
-            break;
-        case OPTION_TITLE:
-            options->title = optarg;
-            break;
-        case OPTION_RESULTS:
-            options->results = 1;
-            break;
-        case OPTION_LISTEN:
-            set_run(options, PERF_RUN_LISTEN);
-            parse_number("--listen", optarg, 0, MAX_PORT);
-            options->port = optarg;
-            break;
-        case OPTION_CONNECT:
-            set_run(options, PERF_RUN_CONNECT);
-            parse_address(options, optarg);
-            break;
-        case OPTION_TIMEOUT:
-            params->timeout = parse_number("--timeout", optarg, 1, 86400);
-            break;
-        case OPTION_ROUNDS:
-            options->rounds = parse_count("--rounds", optarg, PERF_COMPARE_MAX_ROUNDS);
-            break;
-        case OPTION_LIBRARY:
-            options->library = optarg;
-            break;
         case 'v':
         case 'V':
             printf("ucxri_perf %s\n", RI_VERSION_STRING);
@@ -546,6 +563,17 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
             usage_error("wrong option %s", option_read(argv, at));
         }
     }
+}
+
+void perf_options_parse(perf_options_t *options, int argc, char **argv)
+{
+    parsed_t parsed = {.sizes = NULL};
+    int is_command  = 0;
+
+    *options        = (perf_options_t){.cpus = {-1, -1}};
+    options->params = (perf_params_t){
+            .batches = 200, .window = 64, .seconds = 0.3, .timeout = 60, .unit_us = 18};
+    parse_options(options, &parsed, argc, argv);
     if ((optind < argc) && !strcmp(argv[optind], "chart")) {
         set_run(options, PERF_RUN_CHART);
         ++optind;
@@ -561,11 +589,12 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
     options->rounds = (options->rounds > 0) ? options->rounds : 5;
     if (is_command) {
         options->command = argv + optind;
-        check_command(options, num_measuring);
+        check_command(options, parsed.num_measuring);
         return;
     }
     if ((options->run == PERF_RUN_COMPARE) && options->results) {
         usage_error("compare has no --results");
     }
-    parse_arguments(options, sizes, configs, num_configs, argc - optind, argv + optind);
+    parse_arguments(options, parsed.sizes, parsed.configs, parsed.num_configs,
+                    argc - optind, argv + optind);
 }

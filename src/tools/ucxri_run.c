@@ -105,6 +105,36 @@ static void misuse_option(const char *option)
     misuse("wrong option '%s'", option);
 }
 
+/* End if options do not go together, or lack something. */
+static void check_options(const run_options_t *options)
+{
+    if (options->command[0] == NULL) {
+        misuse("there is no program to start");
+    }
+    if ((options->timeline != NULL) && (options->timeline[0] == '\0')) {
+        misuse("--timeline needs the name of a file");
+    }
+    if ((options->report_dest != NULL) &&
+        (!strcmp(options->report_dest, RI_CONFIG_REPORT_JSON) ||
+         (options->report_dest[0] == '\0'))) {
+        misuse("--report=%s needs the name of a file", options->report_dest);
+    }
+    if ((options->library != NULL) && (options->library[0] == '\0')) {
+        misuse("--library needs the name of a file");
+    }
+    if (options->is_off && options->is_check) {
+        misuse("--off and --check exclude each other");
+    }
+    if (options->trace && (options->timeline != NULL)) {
+        misuse("--trace and --timeline exclude each other");
+    }
+    if (run_env_is_launcher(options->command[0])) {
+        misuse("%s is a launcher: write ucxri_run behind it and its options, in front of "
+               "the program: %s -n 4 ucxri_run ./app",
+               options->command[0], options->command[0]);
+    }
+}
+
 static void parse(int argc, char **argv, run_options_t *options)
 {
     static const struct option names[] = {{"report", optional_argument, NULL, 'r'},
@@ -157,31 +187,7 @@ static void parse(int argc, char **argv, run_options_t *options)
         }
     }
     options->command = argv + optind;
-    if (optind == argc) {
-        misuse("there is no program to start");
-    }
-    if ((options->timeline != NULL) && (options->timeline[0] == '\0')) {
-        misuse("--timeline needs the name of a file");
-    }
-    if ((options->report_dest != NULL) &&
-        (!strcmp(options->report_dest, RI_CONFIG_REPORT_JSON) ||
-         (options->report_dest[0] == '\0'))) {
-        misuse("--report=%s needs the name of a file", options->report_dest);
-    }
-    if ((options->library != NULL) && (options->library[0] == '\0')) {
-        misuse("--library needs the name of a file");
-    }
-    if (options->is_off && options->is_check) {
-        misuse("--off and --check exclude each other");
-    }
-    if (options->trace && (options->timeline != NULL)) {
-        misuse("--trace and --timeline exclude each other");
-    }
-    if (run_env_is_launcher(options->command[0])) {
-        misuse("%s is a launcher: write ucxri_run behind it and its options, in front of "
-               "the program: %s -n 4 ucxri_run ./app",
-               options->command[0], options->command[0]);
-    }
+    check_options(options);
 }
 
 /* The path of the library: absolute, as programs change their folder. */
