@@ -114,7 +114,7 @@ static void planes_tell(ri_conn_t *conn)
 
     if ((conn->flags & (flags | RI_CONN_PLANE_TOLD)) == flags) {
         ri_conn_set_flags(conn, RI_CONN_PLANE_TOLD);
-        RI_MODULES_TELL(conn_writes, conn);
+        RI_MODULES_TELL(conn_can_write, conn);
         planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id,
                           RI_WIRE_PLANE_WRITES | RI_WIRE_PLANE_GRIDS |
                                   RI_WIRE_PLANE_LAYOUTS,
@@ -191,7 +191,7 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
     if (msg->value & RI_WIRE_PLANE_WRITES) {
         if (planes_is_net(msg)) {
             /* said once, also if this side has lost its end meanwhile */
-            RI_MODULES_TELL(stream_written, stream);
+            RI_MODULES_TELL(stream_will_be_written, stream);
             stream->way.grids   = !!(msg->value & RI_WIRE_PLANE_GRIDS);
             stream->way.layouts = !!(msg->value & RI_WIRE_PLANE_LAYOUTS);
         } else {

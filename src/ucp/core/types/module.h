@@ -214,14 +214,14 @@ typedef struct ri_module {
     void (*planes_opened)(ri_worker_t *worker);
 
     /** This process can write the memory of the conn's peer, by the plane within the host. */
-    void (*conn_writes)(ri_conn_t *conn);
+    void (*conn_can_write)(ri_conn_t *conn);
 
     /** There is a way to the peer of the conn, which has said that it has its end.
      * @return Whether the peer is to be told that its receives can be written by it. */
     int (*way_opened)(ri_conn_t *conn);
 
     /** The peer has said that it writes what it sends by the stream, through a network. */
-    void (*stream_written)(ri_stream_t *stream);
+    void (*stream_will_be_written)(ri_stream_t *stream);
 
     /** The way to a peer has failed, and is about to end. */
     void (*way_fails)(ri_peer_t *peer);

@@ -83,5 +83,5 @@ static void known_ring_rx_closes(ri_stream_t *stream)
 }
 
 const ri_module_t ri_module_rtr_known = {.name           = "rtr_known",
-                                         .conn_writes    = ri_rtr_known_open,
+                                         .conn_can_write = ri_rtr_known_open,
                                          .ring_rx_closes = known_ring_rx_closes};

@@ -222,6 +222,6 @@ static void rtr_net_stream_written(ri_stream_t *stream)
     stream->way.any = ri_rtr_net_on;
 }
 
-const ri_module_t ri_module_rtr_net = {.name           = "rtr_net",
-                                       .planes_opened  = ri_rtr_net_listen,
-                                       .stream_written = rtr_net_stream_written};
+const ri_module_t ri_module_rtr_net = {.name                   = "rtr_net",
+                                       .planes_opened          = ri_rtr_net_listen,
+                                       .stream_will_be_written = rtr_net_stream_written};
