@@ -59,7 +59,7 @@ static size_t *link_all(const info_t *info)
 typedef struct divide {
     info_t *info;
     size_t *group; /* the next process of its group; DIVIDE_NONE: it is the last */
-    size_t *next;  /* the same of its job */
+    size_t *next;  /* the next process of its job; DIVIDE_NONE: it is the last */
     size_t *jobs;  /* the first process of each job */
     long *ranks;   /* -1: not known */
 } divide_t;

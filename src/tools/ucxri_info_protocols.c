@@ -30,7 +30,7 @@
 typedef struct protocols_here {
     size_t ring_payload; /* longest payload of a record; 0: there are no rings */
     size_t ring_long; /* longest payload that goes through a ring rather than by a plane */
-    size_t ring_runs;    /* the same of data in runs */
+    size_t ring_runs; /* longest payload in runs that goes through a ring rather than by a plane */
     unsigned host_plane; /* RI_PLANE_* */
     int crowded; /* it has fewer processors than ranks, as the launcher has told */
 } protocols_here_t;

@@ -20,7 +20,7 @@
  * piece, as other processes write, too. */
 void wrap_print(FILE *stream, const char *label, const char *text);
 
-/** The same for a text by printf(), of at most 4095 bytes; what is more is cut off. */
+/** Print a text by printf() as wrap_print() does, cut off at 4095 bytes. */
 void wrap_printf(FILE *stream, const char *label, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 

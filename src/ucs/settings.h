@@ -97,7 +97,7 @@ typedef struct ri_config {
     int use_rc;              /* ib_transport allows rc */
     int use_ud;              /* ib_transport allows ud */
     size_t ring_large;  /* of the first rings of a worker, if RING_SIZE is auto; else 0 */
-    size_t ring_medium; /* of those that follow, if ring_large is not 0 */
+    size_t ring_medium; /* of the rings behind the first ones, if ring_large is not 0 */
 } ri_config_t;
 
 /* Filled by ri_config_read(). */

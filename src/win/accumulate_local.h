@@ -25,7 +25,8 @@ int ri_accumulate_local(ri_window_t *window, const ri_window_part_t *part,
                         MPI_Op op);
 
 /** Put the @a size bytes of @a value in the place of those at @a to if they are those of @a
- * compare. @a result gets them as they were, and may be @a compare. @a part is as above. */
+ * compare. @a result gets them as they were, and may be @a compare. @a part is the part of the
+ * window that has them, as for ri_accumulate_local(). */
 void ri_accumulate_local_swap(ri_window_t *window, const ri_window_part_t *part,
                               size_t size, const void *value, const void *compare,
                               void *result, void *to);

@@ -17,7 +17,7 @@
 typedef struct ri_walk {
     const ri_typed_t *typed;
     size_t size; /* bytes of data; by the mask: of the memory that they lie in */
-    size_t at;   /* so many of them are behind */
+    size_t at;   /* number of them that are behind */
     char *mask; /* a byte for each of that memory: 0 in gaps; NULL: the type has a layout */
     char *first; /* where that memory begins */
 } ri_walk_t;

@@ -58,8 +58,8 @@ int ri_epoch_complete(ri_window_t *window);
  * class. */
 int ri_epoch_wait(ri_window_t *window);
 
-/** The same without waiting. @a flag is set to whether all have completed. @return An MPI error
- * class. */
+/** End what ri_epoch_post() has begun, if all of its ranks have completed, and do not wait. @a flag
+ * is set to whether they have. @return An MPI error class. */
 int ri_epoch_test(ri_window_t *window, int *flag);
 
 /** Lock a rank of the window. @a type is MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE. @return An MPI

@@ -38,8 +38,8 @@ size_t ri_pieces_ask(ri_window_t *window, const ri_window_part_t *part, unsigned
                      size_t count);
 
 /**
- * The same for data of which all runs have one length, no more than RI_PIECES_SHORT, and one
- * stride: in as many requests as it takes.
+ * Have the process do an operation as ri_pieces_ask() does, on data of which all runs have one
+ * length, no more than RI_PIECES_SHORT, and one stride: in as many requests as it takes.
  *
  * @param there  A buffer of that process.
  * @param size   Bytes of its data.

@@ -36,9 +36,8 @@ int ri_remote_load(const ri_window_part_t *part, const ri_typed_t *there, char *
 /** Copy it back, in the same way. @return An MPI error class. */
 int ri_remote_store(const ri_window_part_t *part, const ri_typed_t *there, char *image);
 
-/** Wait until this process may change what it has put to a rank, and has what it has got from
- * there.
- * @return An MPI error class. */
+/** Wait until this process may change the source of its puts to the rank of a part, and the data of
+ * its gets from there has come. @return An MPI error class. */
 static inline int ri_remote_settle_part(const ri_window_part_t *part)
 {
     return (part->net == NULL) ? MPI_SUCCESS :
@@ -49,7 +48,8 @@ static inline int ri_remote_settle_part(const ri_window_part_t *part)
  * ri_remote_settle_here(). */
 int ri_remote_settle_here_slow(ri_window_t *window, int rank);
 
-/** The same for @a rank; a negative one stands for all ranks. @return An MPI error class. */
+/** Wait until this process may change the source of its puts to @a rank, and the data of its gets
+ * from there has come; a negative rank stands for all. @return An MPI error class. */
 static inline int ri_remote_settle_here(ri_window_t *window, int rank)
 {
     return (window->ops == NULL) ? MPI_SUCCESS : ri_remote_settle_here_slow(window, rank);

@@ -6,8 +6,10 @@ Usage: comments.py ROOT
 In src: no comment has more than 100 columns; each function that a header declares or defines has a
 comment in front of it, which says what is returned, if anything is: by @return, or by another
 function, as in "as NAME()" or "see NAME"; no comment has words that mean another one, such as
-"of these". In src and test: a source file of 80 lines or more has a head comment of its own, no
-comment has "likewise", and no file has more than 600 lines. In NEWS and *.md of the root, docs, test
+"of these" or "as above"; a field of a header is not "so many" of something; a flag and its value
+are on one line; and no function has more than 60 lines between its braces. In src and test: a
+source file of 80 lines or more has a head comment of its own, no comment has "likewise", and no
+file has more than 600 lines. In NEWS and *.md of the root, docs, test
 and contrib: no line has more than 100 columns, except in tables (lines that begin with |) and in
 preformatted text (lines indented by 4, or between ```); and no cell of a table has two sentences.
 """
@@ -19,6 +21,7 @@ import sys
 
 HEAD_LINES = 80
 MAX_LINES = 600
+MAX_BODY = 60
 MAX_COLUMNS = 100
 DECLARATION = re.compile(r"^(?!typedef|#|extern|return|else|case|goto|union|enum)"
                          r"(?:[A-Za-z_][\w *]*[ *])(\w+)\(")
@@ -35,7 +38,17 @@ SECOND_SENTENCE = re.compile(r"[a-z0-9X)]\. [A-Z]")
 REFUSED = {"likewise": r"\blikewise\b",
            "of these": r"\bof these\b",
            "of both": r"\bof both\b(?! [a-z])",
-           "for it": r"\bfor it,|/\* for it\b"}
+           "for it": r"\bfor it,|/\* for it\b",
+           "as above": r"\b(as|see) above\b",
+           "as these": r"\bas these\b",
+           "the latter": r"\bthe latter\b",
+           "of those that follow": r"\bof those that follow\b",
+           "the same": r"/\*+ the same( (for|of|as|without)\b|,)",
+           "...": r"/\*+ \.\.\."}
+# A field that is a number of something
+SO_MANY = re.compile(r"/\* so many\b")
+# A flag of an enum whose value is on the next line
+VALUE_APART = re.compile(r"^\s+(1 )?<< \d|^\s+1 << \d+,? */\*")
 
 
 def sources(root, folder, endings):
@@ -124,6 +137,26 @@ def long_comments(path, lines):
             yield f"{path}:{number}: {len(line)} columns"
 
 
+def wrong_fields(path, lines):
+    for number, line in enumerate(lines, 1):
+        if SO_MANY.search(line):
+            yield f"{path}:{number}: 'so many' of what? Write 'number of ...'"
+        if VALUE_APART.search(line):
+            yield f"{path}:{number}: put the comment above the flag, so that its value is beside it"
+
+
+def long_functions(path, lines):
+    """Bodies: from a brace in column 0 to the next one."""
+    begin = None
+    for number, line in enumerate(lines, 1):
+        if line == "{":
+            begin = number
+        elif line == "}" and begin is not None:
+            if number - begin - 1 > MAX_BODY:
+                yield f"{path}:{begin}: a function of {number - begin - 1} lines"
+            begin = None
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -133,6 +166,8 @@ def main():
         wrong += long_comments(path, lines)
         if path.endswith(".h"):
             wrong += wrong_functions(path, lines)
+            wrong += wrong_fields(path, lines)
+        wrong += long_functions(path, lines)
         wrong += refused_words(path, lines, REFUSED)
     for path, lines in sources(root, "test", (".c", ".h", ".cc")):
         wrong += refused_words(path, lines, {"likewise": REFUSED["likewise"]})

@@ -16,7 +16,7 @@
 
 int unlucky_kept;     /* copies, now */
 int unlucky_sent;     /* messages */
-int unlucky_answered; /* of these */
+int unlucky_answered; /* messages whose answer has come */
 
 /* The private state of a request. */
 typedef struct unlucky_copy {

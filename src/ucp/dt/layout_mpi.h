@@ -17,7 +17,8 @@
 #include "layout.h"
 
 /**
- * Read the layout of a datatype that exists. See above for when. Any thread may call it.
+ * Read the layout of a datatype that exists, when the MPI may be asked: the head of this file says
+ * when that is. Any thread may call it.
  *
  * @return The caller's reference; NULL if there is anything that is not understood, or no memory.
  */

@@ -26,7 +26,7 @@
 /* How an RTR came, and what it says. */
 typedef enum ri_rtr_kind {
     RI_RTR_GRANT, /* through a ring: an address, perhaps a grid or a layout */
-    RI_RTR_KEY,   /* by message: an address and a key, perhaps a grid */
+    RI_RTR_KEY,   /* by message: an address and a key, perhaps a grid or a layout */
     RI_RTR_UD,    /* by message: a target of the plane ud (conn->rtr.targets) */
     RI_RTR_KIND_LAST
 } ri_rtr_kind_t;
@@ -87,7 +87,7 @@ typedef struct ri_rtr_late {
 } ri_rtr_late_t;
 
 struct ri_rtr_table {
-    int expected; /* so many long messages without an RTR are exceptions */
+    int expected; /* number of long messages that may go without an RTR while RTRs are expected */
     unsigned num_waiting;
     unsigned num_late;
     uint32_t first_sn; /* the oldest number in the log, which has RI_RTR_WINDOW at most */

@@ -26,10 +26,10 @@ typedef struct ri_reach {
     /* puts that were posted and are not known to be over: from this number on, up to mail.next */
     uint32_t oldest;
     ri_mailbox_head_t heads[RI_MAILBOX_DEPTH]; /* of posted puts, by entry */
-    int skip_calls; /* so many calls of its thread are left out, as it did not come */
+    int skip_calls; /* number of calls of its thread to leave out, as it did not come */
     _Atomic(int)
-            skip_mail; /* so many copies are not asked for, as it did not look (mail.h) */
-    int skip_parts; /* so many operations in parts go another way, as it did not look at its mail */
+            skip_mail; /* number of copies to do without mail, as it did not look (mail.h) */
+    int skip_parts; /* number of operations in parts to do without mail, as it did not look */
     /* whether puts, and gets, in parts are faster than a system call */
     ri_quick_t quick_puts, quick_gets;
     ucs_status_t lost; /* why a put was lost, from then on; UCS_OK: none was */

@@ -22,8 +22,8 @@ ucs_status_t ri_reach_transfer(ri_reach_t *reach, int is_put,
 ucs_status_t ri_reach_copy(ri_reach_t *reach, int is_put, const void *local,
                            uint64_t remote, size_t length);
 
-/** The same of any length: what is long goes in pieces, and others who wait for this process are
- * served in between. @return As ri_reach_copy(). */
+/** Copy as ri_reach_copy() does, but any length: what is long goes in pieces, and others who wait
+ * for this process are served in between. @return As ri_reach_copy(). */
 ucs_status_t ri_reach_move(ri_reach_t *reach, int is_put, const void *local,
                            uint64_t remote, size_t length);
 

@@ -17,7 +17,7 @@
 typedef enum ri_window_net_kind {
     RI_WINDOW_NET_ASK,     /* an operation, with its data: for apply() of the server */
     RI_WINDOW_NET_COMMAND, /* a command, as data: for command() of the server */
-    RI_WINDOW_NET_SAY,     /* the same, and not answered */
+    RI_WINDOW_NET_SAY,     /* a command, as data, that is not answered */
     RI_WINDOW_NET_ANSWER,  /* with the result of an operation as data */
     RI_WINDOW_NET_NOTHING  /* only to see whether it gets there */
 } ri_window_net_kind_t;

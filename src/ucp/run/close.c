@@ -30,7 +30,7 @@
 /* A look goes through all that was not received, so it is not taken more often than that. */
 #define CLOSE_LOOK_TIME 1e-3
 
-/* ... and that of all conns not more often than that. */
+/* All conns are looked at no more often than that. */
 #define CLOSE_NOTE_TIME 0.02
 
 double ri_close_grace        = 0.2;

@@ -35,11 +35,12 @@
 
 #include "../core/worker.h"
 
-/* After CLOSING, what the peer has begun, or finds in its rings, may still move: so many seconds
- * without that end a close. Tests change it. */
+/* After CLOSING, what the peer has begun, or finds in its rings, may still move. The number of
+ * seconds without such a move that end a close. Tests change it. */
 extern double ri_close_grace;
 
-/* ... and so many without an answer to UCX's flush; all that the peer needed has come by then. */
+/* The number of seconds without an answer to UCX's flush that end a close; all that the peer needed
+ * has come by then. */
 extern double ri_close_answer_grace;
 
 /* 1: this process closes as one of MPICH. Tests set it. */

@@ -15,8 +15,8 @@ typedef enum ri_inert_fact {
     RI_INERT_NO_SWITCH  = 1 << 1, /* made one with tag matching, without recv_init */
     RI_INERT_NO_WORKER  = 1 << 2, /* made one that is served */
     RI_INERT_NOT_AT_ALL = 1 << 3, /* made a worker that is served, with tag matching */
-    RI_INERT_ONE_SIDED =
-            1 << 7, /* made one that is served for one-sided operations alone */
+    /* made one that is served for one-sided operations alone */
+    RI_INERT_ONE_SIDED   = 1 << 7,
     RI_INERT_HAS_UCP     = 1 << 4, /* has libucp */
     RI_INERT_HAS_MPI     = 1 << 5, /* has an MPI */
     RI_INERT_HAS_OPENMPI = 1 << 6, /* has Open MPI, then HAS_MPI is set as well */

@@ -127,7 +127,7 @@ typedef struct ri_wire_rtr {
     uint64_t address;    /* of the receive's memory */
     uint64_t length;     /* of the receive's memory */
     uint32_t seen;       /* up to this number the conn's messages have been matched */
-    uint16_t ahead;      /* so many later messages that fit go to other receives */
+    uint16_t ahead;      /* number of later messages that fit and go to other receives */
     uint16_t grant;      /* of the ring that carries the RTR */
     uint32_t generation; /* of the grant */
 } __attribute__((packed)) ri_wire_rtr_t;

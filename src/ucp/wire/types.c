@@ -65,7 +65,7 @@ static const ri_wire_field_t plane_fields[] = {
 static const ri_wire_field_t nack_fields[] = {FIELD(ri_wire_nack_t, recv_id, recv_id),
                                               FIELD(ri_wire_nack_t, flags, flags)};
 
-/* Of RTR and RTR_GRID */
+/* Of RTR, RTR_GRID and RTR_LAYOUT */
 #define RTR_FIELDS(_form) \
     FIELD(_form, tag, tag), FIELD(_form, mask, mask), FIELD(_form, address, address), \
             FIELD_WITHIN(_form, length, rtr_length, 1, RI_WIRE_LENGTH_MAX), \

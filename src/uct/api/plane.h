@@ -30,16 +30,14 @@
 
 /* What a plane can do. */
 enum {
-    RI_PLANE_READ  = 1 << 0, /* read from the remote side's memory */
-    RI_PLANE_WRITE = 1 << 1, /* write to the remote side's memory */
-    RI_PLANE_NOTIFY =
-            1 << 2, /* a write can carry an immediate that tells the remote side */
+    RI_PLANE_READ   = 1 << 0, /* read from the remote side's memory */
+    RI_PLANE_WRITE  = 1 << 1, /* write to the remote side's memory */
+    RI_PLANE_NOTIFY = 1 << 2, /* a write can carry an immediate that tells its peer */
     RI_PLANE_LISTS  = 1 << 3, /* several segments on either side in one operation */
     RI_PLANE_KEYS   = 1 << 4, /* memory has to be registered before it is described */
     RI_PLANE_INLINE = 1 << 5, /* operations end within their call: there is no progress */
-    RI_PLANE_MESSAGES =
-            1 << 6 /* takes a whole message to where the remote side has posted
-                                  memory for it: ops->ud */
+    /* takes a whole message to where the remote side has posted memory for it: ops->ud */
+    RI_PLANE_MESSAGES = 1 << 6
 };
 
 /* Where a message goes, as the receiver's plane tells the sender's: bytes for the wire. */

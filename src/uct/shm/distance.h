@@ -25,7 +25,7 @@ extern uint64_t ri_distance_far_ticks;
 /* What one process knows of the distance of another one. All 0: near, and nothing was read. */
 typedef struct ri_distance {
     uint32_t word; /* the word as it was read last */
-    /* so many reads in succession took long, at most RI_DISTANCE_FAR_TIMES */
+    /* number of reads in succession that took long, at most RI_DISTANCE_FAR_TIMES */
     uint32_t times;
 } ri_distance_t;
 

@@ -26,7 +26,8 @@ extern double ri_quick_rate;
 /* What the sender knows of one ring. All 0: it is taken for quick, until it is known. */
 typedef struct ri_quick {
     uint32_t slow; /* slow payloads less two for each quick one, 0 to RI_QUICK_TIMES */
-    uint32_t passed_by; /* so many payloads went another way, as the ring is slow */
+    uint32_t
+            passed_by; /* number of payloads that went another way, as the ring is slow */
 } ri_quick_t;
 
 /** @return Whether a ring is quick, if its receiver is not far (distance.h). */

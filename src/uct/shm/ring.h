@@ -205,7 +205,7 @@ typedef struct ri_ring_tx {
     /* position that must not be reached: lines from there on are not known to have been read, or
      * are not used yet */
     uint32_t limit;
-    uint32_t left_small; /* so many lines are to be written until all of a lap are used */
+    uint32_t left_small;    /* number of lines to write until all of a lap are used */
     uint32_t max_payload;   /* bytes of payload that a record may have */
     ri_distance_t distance; /* of the receiver, by its index */
     ri_quick_t quick;       /* whether the ring is quick */

@@ -40,8 +40,8 @@
  * written to memory and fetched from there. Fetches go several at a time, and the writes do not. */
 #define COSTS_FAR 2.0
 
-/* ... or so many ns, as one of memory takes several times as long as it could where others use the
- * memory while it is measured. */
+/* A core is also far from which a line takes that many ns: one of memory takes several times as
+ * long as it could where others use the memory while it is measured. */
 #define COSTS_FAR_MAX 190.0
 
 /* How much an extra copy may cost, in exchanges of the shortest kind. */

@@ -21,8 +21,8 @@ enum {
                                    a peer like any other.) */
     RI_CONN_USER    = 1 << 1, /* the application has the endpoint */
     RI_CONN_NO_PEER = 1 << 2, /* the peer runs without this library: tag sends fail */
-    RI_CONN_VERSION =
-            1 << 3, /* the peer runs with another wire version: tag sends fail */
+    /* the peer runs with another wire version: tag sends fail */
+    RI_CONN_VERSION      = 1 << 3,
     RI_CONN_LOST         = 1 << 4,  /* failed because end_sn was not sent; the endpoint
                                    itself works */
     RI_CONN_ASKED        = 1 << 5,  /* CONN_REQ was sent */
@@ -38,28 +38,26 @@ enum {
     RI_CONN_PLANE_WANTED = 1 << 14, /* ask for a plane when the peer is known */
     RI_CONN_PLANE_ASKED  = 1 << 15, /* PLANE_REQ was sent, of this host */
     RI_CONN_PLANE_READ   = 1 << 16, /* the peer can read this process's memory */
-    RI_CONN_PLANE_WRITE =
-            1 << 17, /* this process can write the peer's memory: peer->local.ep */
+    /* this process can write the peer's memory: peer->local.ep */
+    RI_CONN_PLANE_WRITE   = 1 << 17,
     RI_CONN_PLANE_REFUSED = 1 << 18, /* the peer cannot read, as it has said */
     RI_CONN_WAY_ASKED = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
     RI_CONN_WAY       = 1 << 20, /* both sides have connected a way through a network */
     RI_CONN_LONG      = 1 << 21, /* has sent a message above EAGER_THRESH */
-    RI_CONN_PLANE_TOLD =
-            1 << 22, /* PLANE_REQ has told the peer that this process can write */
+    /* PLANE_REQ has told the peer that this process can write */
+    RI_CONN_PLANE_TOLD   = 1 << 22,
     RI_CONN_CLOSING_TOLD = 1 << 23, /* CLOSING was said, or need not be */
-    RI_CONN_LEFT =
-            1 << 24, /* its endpoint is closed: it is there for what the peer has not
-                              received yet (run/close.h) */
-    RI_CONN_UNTOLD =
-            1 << 25, /* something has to be said before most messages, see conn_tells
-                                in module.h */
-    RI_CONN_FENCED = 1 << 26, /* with BEHIND_RMA: a fence keeps later one-sided operations
-                                 behind those that UCX may still be at */
-    RI_CONN_POSTED =
-            1 << 27, /* puts by mail may not be over: messages settle them first */
-    RI_CONN_TELLS =
-            1
-            << 28 /* being closed over TCP: both sides say that they close (run/close.h) */
+    /* its endpoint is closed: it is there for what the peer has not received yet (run/close.h) */
+    RI_CONN_LEFT = 1 << 24,
+    /* something has to be said before most messages, see conn_tells in module.h */
+    RI_CONN_UNTOLD = 1 << 25,
+    /* with BEHIND_RMA: a fence keeps later one-sided operations behind those that UCX may still be
+     * at */
+    RI_CONN_FENCED = 1 << 26,
+    /* puts by mail may not be over: messages settle them first */
+    RI_CONN_POSTED = 1 << 27,
+    /* being closed over TCP: both sides say that they close (run/close.h) */
+    RI_CONN_TELLS = 1 << 28
 };
 
 /* While one of the two flags is set, messages do not go through the ring or channel. */

@@ -105,19 +105,19 @@ struct ri_peer {
 
     /* Whether long messages are waited for (proto/rtr/rtr_learn.h). */
     struct {
-        /* so many more long messages from the peer are taken to be waited for */
+        /* number of long messages to come from the peer that are taken to be waited for */
         uint8_t waited;
-        /* so many more long messages from the peer are taken to be asked for soon, if they are
-         * not waited for */
+        /* number of long messages to come from the peer that are taken to be asked for soon, if
+         * they are not waited for */
         uint8_t soon;
         uint8_t is_news; /* ri_peer_hint() has changed since the peer was told */
-        /* so many long messages from the peer in a row were neither waited for nor asked for
-         * soon; at most RI_PEER_HINT_MISSED */
+        /* number of long messages in a row from the peer that were neither waited for nor asked
+         * for soon; at most RI_PEER_HINT_MISSED */
         uint8_t missed;
         uint8_t away; /* the peer neither waits for long messages nor asks soon, as it has said */
         uint8_t ready;  /* the peer waits for long messages, as it has said */
         uint8_t prompt; /* the peer asks for them soon, as it has said */
-        uint8_t fresh; /* so many more messages may rely on ready before it is said again */
+        uint8_t fresh; /* number of messages that may rely on ready before it is said again */
     } hint;
 
     /* Whether reads of announced messages by the plane take long, as of memory that its process has

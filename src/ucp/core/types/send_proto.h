@@ -31,9 +31,8 @@ typedef struct ri_send_terms {
 enum {
     RI_SEND_LACKS_RTR  = 1 << 0, /* the RTR cannot be used (any more) */
     RI_SEND_LACKS_POOL = 1 << 1, /* the pool has no buffer that the plane can reach */
-    RI_SEND_LACKS_KEYS =
-            1 << 2, /* the plane through the network does not reach the data */
-    RI_SEND_LACKS_SLOT = 1 << 3 /* the ring has no slot that is free */
+    RI_SEND_LACKS_KEYS = 1 << 2, /* the way through the network does not reach the data */
+    RI_SEND_LACKS_SLOT = 1 << 3  /* the ring has no slot that is free */
 };
 
 /* Whether the receiver answers, and so has to be told the id of the request. */

@@ -60,10 +60,10 @@ typedef struct ri_window_address {
     uint8_t plane[RI_PLANE_ADDRESS_MAX];
 } ri_window_address_t;
 
-/* What one process asks another one for that is about control memory of the latter. */
+/* What one process asks another one to do with that process's control memory. */
 typedef enum ri_window_command_kind {
     RI_WINDOW_COMMAND_ENTER, /* a gate (uct/shm/gate.h): done when the origin is inside */
-    RI_WINDOW_COMMAND_JOIN,  /* the same, past those who wait */
+    RI_WINDOW_COMMAND_JOIN,  /* a gate, past those who wait at it */
     RI_WINDOW_COMMAND_LEAVE, /* a gate */
     RI_WINDOW_COMMAND_LOCK,  /* stripes: done when the origin has all of them */
     RI_WINDOW_COMMAND_UNLOCK, /* stripes */
@@ -145,7 +145,8 @@ typedef struct ri_window_reach_ops {
                             size_t length);
 
     /** Copy with lists of the same length of bytes on both sides, by system calls or through a
-     * network; in the latter case as put() and get(). @return As these. */
+     * network. Through a network the data may be used until settle_here(), as that of put() and
+     * get(). @return As put(). */
     ri_window_fate_t (*copy)(void *reach, int is_put, const ri_segment_t *local,
                              size_t num_local, const ri_segment_t *remote,
                              size_t num_remote, size_t length);

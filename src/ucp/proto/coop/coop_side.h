@@ -38,7 +38,7 @@ struct ri_coop {
      * went by it; or nothing of what the other side is to copy. */
     unsigned in_vain;
     unsigned polls; /* while it waits for the other side alone */
-    /* so many polls until it is looked whether the other side exists */
+    /* number of polls until this side looks whether the other one exists */
     unsigned next_check;
     ri_send_req_t *send;
     ri_recv_req_t *recv;
@@ -56,9 +56,10 @@ struct ri_coop {
  * in which a side that is in the library would have put or taken something. */
 #define RI_COOP_IN_VAIN_MAX 40
 
-/* So many looks more for each unit where one side copies all: it may have other messages before. Of
- * so many units at most, which are one call of that side. */
-#define RI_COOP_IN_VAIN_UNIT  10
+/* Looks more for each unit where one side copies all: it may have other messages before. */
+#define RI_COOP_IN_VAIN_UNIT 10
+
+/* The number of units that count for that at most: one call of that side copies them. */
 #define RI_COOP_IN_VAIN_UNITS RI_SLOT_CLAIM_ALONE
 
 /* What became of a copy. WAITS and WORKED may follow each other any number of times, until one of

@@ -81,7 +81,7 @@ typedef struct ri_ud_recv {
     ri_ud_qp_t *qp;       /* READY and ACTIVE: what pieces land in; else NULL */
     ucs_status_t failure; /* of the queue pair, which ends the receive; UCS_OK: none */
     unsigned empty;       /* polls in a row by which nothing came, up to a limit */
-    unsigned skip;        /* so many times the queue pair is not polled */
+    unsigned skip;        /* number of polls that leave the queue pair out */
     uint32_t seen; /* the way's heard when this was last looked at while others waited */
     /* for how long the way's heard has not changed while others waited, in ns */
     uint64_t stalled;
