@@ -14,6 +14,9 @@ file, whose functions begin with them, if those words are longer than the ones o
 if they are just as long, its own file's name goes on behind them, and the other file is in another
 folder, which is neither below nor above. So src/ucp/match/rtr_table.c has no ri_rtr_use(), as src/ucp/proto/rtr/rtr.c has ri_rtr_*.
 
+Where a list names tables, ri_KIND_NAME, the file of each stands beside it, and is the one that
+defines the table. (LISTS)
+
 The interfaces of others keep their names: those of UCP and of MPI, main(), and src/ucp/api. A macro
 that makes functions is none. EXCEPTIONS has all others.
 """
@@ -41,6 +44,17 @@ EXCEPTIONS = (
     ("/worker_progress.c", "ri_worker_", ABOVE_WORKER),
     ("/worker_progress.h", "ri_worker_", ABOVE_WORKER),
 )
+
+# File, its lines with the name of a table and that of a file, and what such a table is
+LISTS = (
+    ("src/ucp/proto/table.h", r"^ +_p\(\w+, (\w+)\) +/\* (\w+\.c):", "ri_send_proto_"),
+    ("src/ucp/proto/table.h", r"^ +_f\(\w+, (\w+)\) +/\* (\w+\.c):", "ri_fetch_proto_"),
+    ("src/ucp/match/rtr_table.h", r"^ +_k\(\w+, (\w+)\) +/\* (\w+\.c):", "ri_rtr_ops_"),
+    ("src/ucp/core/types/msg_types.h", r"^ +_k\(\w+, (\w+)\) +/\* (\w+\.c):", "ri_msg_ops_"),
+    ("src/ucp/run/modules.h", r"^extern const ri_module_t ri_module_(\w+); +/\* [\w/]*?(\w+\.c) \*/",
+     "ri_module_"),
+)
+TABLE = re.compile(r"^const \w+_t (ri_(?:send_proto|fetch_proto|rtr_ops|msg_ops|module)_\w+)\b", re.M)
 
 
 def functions(text, is_header):
@@ -81,6 +95,25 @@ def is_exception(path, name):
     return any(path.endswith(file) and name.startswith(begin) for file, begin, _ in EXCEPTIONS)
 
 
+def wrong_lists(root):
+    """Tables that are not where a list says, and those that no list says."""
+    there, said = {}, {}
+    for path, lines in sources(root, "src", (".c",)):
+        for name in TABLE.findall("\n".join(lines)):
+            there[name] = os.path.basename(path)
+    for path, pattern, kind in LISTS:
+        if os.path.exists(os.path.join(root, path)):
+            with open(os.path.join(root, path), encoding="utf-8") as file:
+                for name, where in re.findall(pattern, file.read(), re.M):
+                    said[kind + name] = (path, where)
+    for name, file in there.items():
+        if name not in said:
+            yield f"{file}: no list names {name} with its file"
+    for name, (path, file) in said.items():
+        if there.get(name) != file:
+            yield f"{path}: {name} is in {there.get(name)}, not in {file}"
+
+
 def main():
     if len(sys.argv) != 2:
         print(__doc__.split("\n")[2], file=sys.stderr)
@@ -112,6 +145,7 @@ def main():
         if os.path.splitext(path)[0] not in files and (
                 len(other) > len(words) or len(other) == len(words) and not whole and elsewhere):
             faults.append(f"{path}: {name}() looks as if it were in {' or '.join(sorted(files))}")
+    faults += wrong_lists(sys.argv[1])
     print("\n".join(faults) if found else "no function was found")
     return 0 if found and not faults else 1
 

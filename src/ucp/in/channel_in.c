@@ -75,7 +75,7 @@ static int channel_take(ri_stream_t *stream, const ri_channel_record_t *header,
     if (!ri_wire_type_may_go(header->type, RI_WIRE_BY_CHANNEL)) {
         return 0;
     }
-    if ((header->type == RI_WIRE_EAGER) || (header->type == RI_WIRE_EAGER_SYNC)) {
+    if (ri_wire_rows[header->type].is_eager) {
         channel_take_eager(stream, header, payload);
         return 1;
     }

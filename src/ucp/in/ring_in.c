@@ -16,8 +16,6 @@
 #include "../order/deliver.h"
 #include "../order/deliver_known.h"
 #include "../proto/pool/pool_send.h"
-#include "../proto/rtr/rtr_layout.h"
-#include "../proto/rtr/rtr_send_host.h"
 
 /* Records taken from one ring before the next ring has its turn. */
 #define RING_BATCH 16
@@ -167,7 +165,9 @@ static int ring_in_is_numbered(uint8_t type)
 /* Whether a record begins a message above EAGER_THRESH: its first part, or what announces it. */
 static int ring_in_is_long(const ri_ring_record_t *record, uint8_t type)
 {
-    return (type == RI_WIRE_RTS) || (type == RI_WIRE_POOL) ||
+    const ri_wire_row_t *row = ri_wire_type_row(type);
+
+    return ((row != NULL) && row->announces) ||
            ((type == RI_RING_START) &&
             (__atomic_load_n(&record->extra, __ATOMIC_RELAXED) > ri_config.eager_thresh));
 }
@@ -277,17 +277,10 @@ static unsigned ring_in_poll_one(ri_worker_t *worker, ri_stream_t *stream)
     return count;
 }
 
-/* @return 0 if a record breaks the protocol. */
-static int ring_in_take_rtr(ri_stream_t *stream, const ri_ring_record_t *record,
-                            uint8_t type, uint32_t length)
-{
-    return (type == RI_WIRE_RTR) ? ri_rtr_send_host_receive(stream, record, length) :
-                                   ri_rtr_layout_receive(stream, record, length);
-}
-
 void ri_ring_in_take_rtrs(ri_stream_t *stream)
 {
     const ri_ring_record_t *record;
+    const ri_wire_row_t *row;
     uint32_t length, lines;
     uint8_t type;
 
@@ -297,12 +290,13 @@ void ri_ring_in_take_rtrs(ri_stream_t *stream)
     }
     while ((record = ri_ring_rx_peek(stream->ring)) != NULL) {
         type = __atomic_load_n(&record->type, __ATOMIC_RELAXED);
-        if ((type != RI_WIRE_RTR) && (type != RI_WIRE_LAYOUT)) {
+        row  = ri_wire_type_row(type);
+        if ((row == NULL) || !row->is_ahead) {
             return;
         }
         length = __atomic_load_n(&record->length, __ATOMIC_RELAXED);
         lines  = ri_ring_rx_lines(stream->ring, type, length);
-        if ((lines == 0) || !ring_in_take_rtr(stream, record, type, length)) {
+        if ((lines == 0) || !ring_in_take(stream, record, type, length)) {
             return; /* polling deals with it */
         }
         ring_in_note_hint(stream, record, type);

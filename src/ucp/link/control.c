@@ -37,10 +37,7 @@ static ri_wire_type_t control_type(const void *message)
 /* Whether a message says something about the very endpoint that carries it. */
 static int control_is_bound(const void *message)
 {
-    ri_wire_type_t type = control_type(message);
-
-    return (type == RI_WIRE_CONN_REQ) || (type == RI_WIRE_ORDER_REQ) ||
-           (type == RI_WIRE_RING_REQ);
+    return ri_wire_rows[control_type(message)].is_bound;
 }
 
 static control_owed_t *control_owe(uint64_t uid, uint32_t conn_id, const void *message,

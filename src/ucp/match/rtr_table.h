@@ -23,11 +23,19 @@
 /* A receiver has no more RTRs out than its ring has grants. */
 #define RI_RTR_MAX RI_RING_GRANTS
 
-/* How an RTR came, and what it says. */
+/* The only list of the kinds of RTRs, by how one came and what it says: number, table, file of the
+ * table, which proto/table.h declares. */
+/* clang-format off */
+#define RI_RTR_KINDS(_k) \
+    _k(GRANT, grant) /* rtr_send_host.c: by ring: an address, perhaps a grid or a layout */ \
+    _k(KEY, key)     /* rtr_send_net.c: by message: as GRANT, with a key */ \
+    _k(UD, ud)       /* rtr_send_ud.c: by message: a target of ud (conn->rtr.targets) */
+/* clang-format on */
+
 typedef enum ri_rtr_kind {
-    RI_RTR_GRANT, /* through a ring: an address, perhaps a grid or a layout */
-    RI_RTR_KEY,   /* by message: an address and a key, perhaps a grid or a layout */
-    RI_RTR_UD,    /* by message: a target of the plane ud (conn->rtr.targets) */
+#define RI_RTR_KIND_NUMBER(_number, _table) RI_RTR_##_number,
+    RI_RTR_KINDS(RI_RTR_KIND_NUMBER)
+#undef RI_RTR_KIND_NUMBER
     RI_RTR_KIND_LAST
 } ri_rtr_kind_t;
 

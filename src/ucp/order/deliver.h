@@ -54,11 +54,9 @@ ri_recv_req_t *ri_deliver_match_eager(ri_stream_t *stream, uint32_t sn, uint64_t
  * message that was sent eagerly does not count as one: no RTR could have served it. */
 static inline void ri_deliver_count(ri_stream_t *stream, uint8_t wire_type, size_t length)
 {
-    int is_eager = (wire_type == RI_WIRE_EAGER) || (wire_type == RI_WIRE_EAGER_SAME) ||
-                   (wire_type == RI_WIRE_EAGER_SYNC);
-
     stream->counters.rx_bytes += length;
-    stream->counters.rx_long += (length > ri_config.eager_thresh) && !is_eager;
+    stream->counters.rx_long += (length > ri_config.eager_thresh) &&
+                                !ri_wire_rows[wire_type].is_eager;
 }
 
 /** Place the data of a message that was matched and complete its receive, now or when the data is

@@ -14,7 +14,6 @@ const ri_send_proto_t *const ri_send_protos[RI_PROTO_LAST] = {
 const ri_fetch_proto_t *const ri_fetch_protos[RI_FETCH_LAST] = {
         RI_FETCH_PROTOS(FETCH_TABLE)};
 
-const ri_rtr_ops_t *const ri_rtr_ops[RI_RTR_KIND_LAST] = {
-        [RI_RTR_GRANT] = &ri_rtr_ops_grant,
-        [RI_RTR_KEY]   = &ri_rtr_ops_key,
-        [RI_RTR_UD]    = &ri_rtr_ops_ud};
+#define RTR_TABLE(_number, _table) [RI_RTR_##_number] = &ri_rtr_ops_##_table,
+
+const ri_rtr_ops_t *const ri_rtr_ops[RI_RTR_KIND_LAST] = {RI_RTR_KINDS(RTR_TABLE)};

@@ -15,27 +15,27 @@
 #include "../core/types/send_proto.h"
 #include "../match/rtr_table.h"
 
-/* number, table */
+/* number, table; file of the table */
 /* clang-format off */
 #define RI_SEND_PROTOS(_p) \
-    _p(SELF, self)                 /* to the own worker: matched at once */ \
-    _p(EAGER_RING, eager_ring)     /* into the pair's ring */ \
-    _p(EAGER_RDMA, eager_rdma)     /* into the pair's channel through a network */ \
-    _p(EAGER_COPY, eager_copy)     /* one active message, header and payload copied together */ \
-    _p(EAGER_GATHER, eager_gather) /* one active message, the payload from the user's buffer */ \
-    _p(EAGER_FRAGS, eager_frags)   /* in pieces that need nothing of the receiver */ \
-    _p(POOL, pool)                 /* copied to a pool, from which the receiver reads it */ \
-    _p(RTR_HOST, rtr_host)         /* written into the receive that an RTR offered */ \
-    _p(RTR_NET, rtr_net)           /* written into the receive of an RTR, through a network */ \
-    _p(RTR_POOL, rtr_pool)         /* written into the receive of an RTR, from a pool */ \
-    _p(RTR_UD, rtr_ud)             /* sent to where an RTR has said, as datagrams */ \
-    _p(RTR_COOP, rtr_coop)         /* copied by both sides into the receive of an RTR */ \
-    _p(COOP, coop)                 /* copied by both sides when the receiver has matched it */ \
-    _p(RNDV_GET, rndv_get)         /* the receiver reads it by a data plane */ \
-    _p(RNDV_PUT, rndv_put)         /* written by a data plane where the receiver says */ \
-    _p(RNDV_UD, rndv_ud)           /* sent as datagrams to where the receiver says */ \
-    _p(BULK, bulk)                 /* as UCP chooses for its size */ \
-    _p(BULK_RNDV, bulk_rndv)       /* by UCP's rendezvous: completes when it was matched */
+    _p(SELF, self)                 /* self.c: to the own worker: matched at once */ \
+    _p(EAGER_RING, eager_ring)     /* eager.c: into the pair's ring */ \
+    _p(EAGER_RDMA, eager_rdma)     /* eager.c: into the pair's channel through a network */ \
+    _p(EAGER_COPY, eager_copy)     /* eager.c: one active message, header and payload copied */ \
+    _p(EAGER_GATHER, eager_gather) /* eager.c: one active message, payload of the user's buffer */ \
+    _p(EAGER_FRAGS, eager_frags)   /* frag.c: in pieces that need nothing of the receiver */ \
+    _p(POOL, pool)                 /* pool_send.c: copied to a pool; the receiver reads it */ \
+    _p(RTR_HOST, rtr_host)         /* rtr_send_host.c: written into an RTR's receive */ \
+    _p(RTR_NET, rtr_net)           /* rtr_send_net.c: written into an RTR's receive, by network */ \
+    _p(RTR_POOL, rtr_pool)         /* rtr_send_pool.c: written into an RTR's receive, from a pool */ \
+    _p(RTR_UD, rtr_ud)             /* rtr_send_ud.c: sent to where an RTR says, by datagrams */ \
+    _p(RTR_COOP, rtr_coop)         /* rtr_send_host.c: both sides copy into an RTR's receive */ \
+    _p(COOP, coop)                 /* coop_send.c: copied by both sides when it was matched */ \
+    _p(RNDV_GET, rndv_get)         /* rndv_get.c: the receiver reads it by a data plane */ \
+    _p(RNDV_PUT, rndv_put)         /* rndv_put.c: written by a plane where the receiver says */ \
+    _p(RNDV_UD, rndv_ud)           /* rndv_ud.c: sent as datagrams to where the receiver says */ \
+    _p(BULK, bulk)                 /* am_rndv.c: as UCP chooses for its size */ \
+    _p(BULK_RNDV, bulk_rndv)       /* am_rndv.c: by UCP's rendezvous: completes if matched */
 /* clang-format on */
 
 typedef enum ri_proto {
@@ -52,20 +52,20 @@ RI_SEND_PROTOS(RI_PROTO_DECLARE)
 
 extern const ri_send_proto_t *const ri_send_protos[RI_PROTO_LAST];
 
-/* number, table */
+/* number, table; file of the table */
 /* clang-format off */
 #define RI_FETCH_PROTOS(_f) \
-    _f(COOP, coop)               /* both sides copy */ \
-    _f(PUT, put)                 /* the sender writes it where it is told to */ \
-    _f(GET, get)                 /* it is read, straight into the receive's memory or in stages */ \
-    _f(BOUNCE, bounce)           /* it is read to other memory, and placed from there */ \
-    _f(AM, am)                   /* by UCP, which is asked of the sender */ \
-    _f(SENT, sent)               /* the sender sends it straight into the receive's memory */ \
-    _f(SENT_BOUNCE, sent_bounce) /* the sender sends it into other memory, and it is placed */ \
-    _f(SENT_AM, sent_am)         /* the sender was to send it, and is asked for it by UCP */ \
-    _f(NOTHING, nothing)         /* no data: the receive is too short, and the sender is told */ \
-    _f(LOST, lost)               /* no data: the sender has written, and nobody knows where */ \
-    _f(BROKEN, broken)           /* no data: the sender writes into another receive */
+    _f(COOP, coop)               /* coop_recv.c: both sides copy */ \
+    _f(PUT, put)                 /* rndv_put.c: the sender writes it where it is told to */ \
+    _f(GET, get)                 /* rndv_get.c: it is read, into the receive or in stages */ \
+    _f(BOUNCE, bounce)           /* rndv_get.c: it is read to other memory, then placed */ \
+    _f(AM, am)                   /* rndv_get.c: by UCP, which is asked of the sender */ \
+    _f(SENT, sent)               /* rndv_ud.c: the sender sends it straight into the receive */ \
+    _f(SENT_BOUNCE, sent_bounce) /* rndv_ud.c: the sender sends it elsewhere; it is placed */ \
+    _f(SENT_AM, sent_am)         /* rndv_ud.c: the sender was to send it, and is asked by UCP */ \
+    _f(NOTHING, nothing)         /* rndv.c: no data: the receive is too short */ \
+    _f(LOST, lost)               /* rndv.c: no data: the sender has written somewhere */ \
+    _f(BROKEN, broken)           /* rndv.c: no data: the sender writes into another receive */
 /* clang-format on */
 
 typedef enum ri_fetch {
@@ -82,8 +82,9 @@ RI_FETCH_PROTOS(RI_FETCH_DECLARE)
 
 extern const ri_fetch_proto_t *const ri_fetch_protos[RI_FETCH_LAST];
 
-extern const ri_rtr_ops_t ri_rtr_ops_grant; /* rtr/rtr_send_host.c */
-extern const ri_rtr_ops_t ri_rtr_ops_key;   /* rtr/rtr_send_net.c */
-extern const ri_rtr_ops_t ri_rtr_ops_ud;    /* rtr/rtr_send_ud.c */
+#define RI_RTR_KIND_DECLARE(_number, _table) \
+    extern const ri_rtr_ops_t ri_rtr_ops_##_table;
+RI_RTR_KINDS(RI_RTR_KIND_DECLARE)
+#undef RI_RTR_KIND_DECLARE
 
 #endif

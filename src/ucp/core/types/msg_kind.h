@@ -12,7 +12,7 @@
 #ifndef RI_MSG_KIND_H
 #define RI_MSG_KIND_H
 
-#include "types.h"
+#include "msg_types.h"
 
 #include <stddef.h>
 
@@ -70,6 +70,6 @@ typedef struct ri_msg_ops {
 } ri_msg_ops_t;
 
 /* The tables of all kinds, by ri_msg_kind_t (proto/msg_ops.c). */
-extern const ri_msg_ops_t *const ri_msg_ops[];
+extern const ri_msg_ops_t *const ri_msg_ops[RI_MSG_KIND_LAST];
 
 #endif

@@ -13,15 +13,24 @@
 /* By so many masks messages and receives are indexed (match/match.h). */
 #define RI_MATCH_CLASSES 6
 
-/* Where the payload of a message is that waits for its receive or for its turn. */
+/* The only list of the kinds of messages, by where the payload of one is that waits for its receive
+ * or for its turn: number, table, file of the table. */
+/* clang-format off */
+#define RI_MSG_KINDS(_k) \
+    _k(COPY, copy)       /* recv_start.c: in msg->data */ \
+    _k(AM_DATA, am_data) /* recv_start.c: in a descriptor of UCP's, to be released to it */ \
+    _k(AM_RNDV, am_rndv) /* recv_start.c: at the sender, to be fetched by UCP */ \
+    _k(RTS, rts)         /* fetch.c: at the sender, for a plane; msg->data says where */ \
+    _k(PLACED, placed)   /* rtr_meet.c: in the receive's memory */ \
+    _k(USED, used)       /* rtr_meet.c: there, or on its way there by a used RTR */ \
+    _k(SELF, self)       /* self.c: in the buffer of a send of this worker */
+/* clang-format on */
+
 typedef enum ri_msg_kind {
-    RI_MSG_COPY,    /* in msg->data */
-    RI_MSG_AM_DATA, /* in a descriptor of UCP's, to be released to it */
-    RI_MSG_AM_RNDV, /* at the sender, to be fetched by UCP */
-    RI_MSG_RTS,     /* at the sender, to be read by a plane; msg->data says where */
-    RI_MSG_PLACED,  /* in the receive's memory */
-    RI_MSG_USED, /* in the receive's memory, or on its way there by an RTR that was used */
-    RI_MSG_SELF  /* in the buffer of a send of this worker */
+#define RI_MSG_KIND_NUMBER(_number, _table) RI_MSG_##_number,
+    RI_MSG_KINDS(RI_MSG_KIND_NUMBER)
+#undef RI_MSG_KIND_NUMBER
+    RI_MSG_KIND_LAST
 } ri_msg_kind_t;
 
 /*
