@@ -76,20 +76,15 @@ static void json_values(const ri_report_text_t *text, FILE *stream)
 }
 
 /* Where the sizes of each protocol are: by one counter, or by two. */
+/* clang-format off */
+#define JSON_SIZES(_value, _name, _is_long, _first, _second) \
+    [RI_REPORT_PROTOCOL_##_value] = {RI_SIZES_OF(_first), RI_SIZES_OF(_second)},
+
 static const size_t json_sizes_of[RI_REPORT_PROTOCOLS][2] = {
-        [RI_REPORT_PROTOCOL_RING] = {RI_SIZES_OF(tx_eager_ring),
-                                     RI_SIZES_OF(tx_eager_ring)},
-        [RI_REPORT_PROTOCOL_AM]   = {RI_SIZES_OF(tx_eager_am), RI_SIZES_OF(tx_eager_am)},
-        [RI_REPORT_PROTOCOL_CHANNEL] = {RI_SIZES_OF(tx_eager_rdma),
-                                        RI_SIZES_OF(tx_eager_rdma)},
-        [RI_REPORT_PROTOCOL_HYBRID]  = {RI_SIZES_OF(tx_hybrid), RI_SIZES_OF(tx_hybrid)},
-        [RI_REPORT_PROTOCOL_RTR] = {RI_SIZES_OF(tx_recv_rndv), RI_SIZES_OF(tx_recv_rndv)},
-        [RI_REPORT_PROTOCOL_COOP] = {RI_SIZES_OF(tx_coop), RI_SIZES_OF(tx_coop)},
-        [RI_REPORT_PROTOCOL_GET]  = {RI_SIZES_OF(tx_rndv), RI_SIZES_OF(tx_rndv)},
-        [RI_REPORT_PROTOCOL_PUT]  = {RI_SIZES_OF(tx_put), RI_SIZES_OF(tx_ud)},
-        [RI_REPORT_PROTOCOL_UCP]  = {RI_SIZES_OF(tx_bulk), RI_SIZES_OF(tx_bulk)},
-        [RI_REPORT_PROTOCOL_SELF] = {RI_SIZES_OF(tx_self), RI_SIZES_OF(tx_self)},
-};
+        JSON_SIZES(RING, , , tx_eager_ring, tx_eager_ring)
+        RI_REPORT_COUNTED_PROTOCOLS(JSON_SIZES)
+        JSON_SIZES(SELF, , , tx_self, tx_self)};
+/* clang-format on */
 
 static uint64_t json_size(const ri_sizes_t *sizes, unsigned protocol, unsigned size_class)
 {

@@ -59,23 +59,16 @@ typedef struct report_protocol {
 } report_protocol_t;
 
 /* A protocol that has values. */
-#define REPORT_PROTOCOL(_name, _value, _is_long) \
-    { \
-        _name, RI_REPORT_##_value, RI_REPORT_##_value##_BYTES, _is_long \
-    }
+/* clang-format off */
+#define REPORT_PROTOCOL(_value, _name, _is_long, _first, _second) \
+    [RI_REPORT_PROTOCOL_##_value] = {_name, RI_REPORT_##_value, RI_REPORT_##_value##_BYTES, \
+                                     _is_long},
 
 static const report_protocol_t report_protocols[RI_REPORT_PROTOCOLS] = {
-        [RI_REPORT_PROTOCOL_RING]    = REPORT_PROTOCOL("ring", RING, 0),
-        [RI_REPORT_PROTOCOL_AM]      = REPORT_PROTOCOL("am", AM, 0),
-        [RI_REPORT_PROTOCOL_CHANNEL] = REPORT_PROTOCOL("channel", CHANNEL, 0),
-        [RI_REPORT_PROTOCOL_HYBRID]  = REPORT_PROTOCOL("hybrid", HYBRID, 1),
-        [RI_REPORT_PROTOCOL_RTR]     = REPORT_PROTOCOL("rtr", RTR, 1),
-        [RI_REPORT_PROTOCOL_COOP]    = REPORT_PROTOCOL("coop", COOP, 1),
-        [RI_REPORT_PROTOCOL_GET]     = REPORT_PROTOCOL("get", GET, 1),
-        [RI_REPORT_PROTOCOL_PUT]     = REPORT_PROTOCOL("put", PUT, 1),
-        [RI_REPORT_PROTOCOL_UCP]     = REPORT_PROTOCOL("ucp", UCP, 1),
-        [RI_REPORT_PROTOCOL_SELF]    = {"self", RI_REPORT_VALUES, RI_REPORT_VALUES, 0},
-};
+        REPORT_PROTOCOL(RING, "ring", 0, , )
+        RI_REPORT_COUNTED_PROTOCOLS(REPORT_PROTOCOL)
+        [RI_REPORT_PROTOCOL_SELF] = {"self", RI_REPORT_VALUES, RI_REPORT_VALUES, 0}};
+/* clang-format on */
 
 #define COLUMN(_name, _width, _kind, _value) \
     { \

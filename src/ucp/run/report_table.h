@@ -75,17 +75,29 @@ typedef enum ri_report_value {
 /** The names of all values, in their order. */
 extern const char *const ri_report_names[RI_REPORT_VALUES];
 
-/* The protocols by which messages are counted; those to the own worker are in no value. */
+/* The protocols that have a counter of messages and one of bytes each, or two of them: their value
+ * and that of their bytes (RI_REPORT_LIST has both), name, whether they are for long messages, and
+ * one or two counters of a conn. */
+/* clang-format off */
+#define RI_REPORT_COUNTED_PROTOCOLS(_p) \
+    _p(AM, "am", 0, tx_eager_am, tx_eager_am) \
+    _p(CHANNEL, "channel", 0, tx_eager_rdma, tx_eager_rdma) \
+    _p(HYBRID, "hybrid", 1, tx_hybrid, tx_hybrid) \
+    _p(RTR, "rtr", 1, tx_recv_rndv, tx_recv_rndv) \
+    _p(COOP, "coop", 1, tx_coop, tx_coop) \
+    _p(GET, "get", 1, tx_rndv, tx_rndv) \
+    _p(PUT, "put", 1, tx_put, tx_ud) \
+    _p(UCP, "ucp", 1, tx_bulk, tx_bulk)
+/* clang-format on */
+
+/* The protocols by which messages are counted. Bytes of RING are what is left of the sum; SELF, to
+ * the own worker, has no value. */
 typedef enum ri_report_protocol {
     RI_REPORT_PROTOCOL_RING,
-    RI_REPORT_PROTOCOL_AM,
-    RI_REPORT_PROTOCOL_CHANNEL,
-    RI_REPORT_PROTOCOL_HYBRID,
-    RI_REPORT_PROTOCOL_RTR,
-    RI_REPORT_PROTOCOL_COOP,
-    RI_REPORT_PROTOCOL_GET,
-    RI_REPORT_PROTOCOL_PUT,
-    RI_REPORT_PROTOCOL_UCP,
+#define RI_REPORT_PROTOCOL_ENTER(_value, _name, _is_long, _first, _second) \
+    RI_REPORT_PROTOCOL_##_value,
+    RI_REPORT_COUNTED_PROTOCOLS(RI_REPORT_PROTOCOL_ENTER)
+#undef RI_REPORT_PROTOCOL_ENTER
     RI_REPORT_PROTOCOL_SELF,
     RI_REPORT_PROTOCOLS
 } ri_report_protocol_t;

@@ -11,6 +11,7 @@
 #include "../../ucs/clock.h"
 #include "../../ucs/rank.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,33 +32,47 @@ void ri_report_label(ri_report_row_t *row)
     ri_rank_process(row->process, sizeof(row->process));
 }
 
+/* Where the messages and the bytes of a protocol are counted. */
+typedef struct sent_protocol {
+    unsigned messages, bytes; /* ri_report_value_t */
+    /* offsets in ri_conn_counters_t: of one counter of messages or of two, and of bytes */
+    size_t first, second, first_bytes, second_bytes;
+} sent_protocol_t;
+
+#define SENT(_value, _name, _is_long, _first, _second) \
+    {RI_REPORT_##_value, \
+     RI_REPORT_##_value##_BYTES, \
+     offsetof(ri_conn_counters_t, _first), \
+     offsetof(ri_conn_counters_t, _second), \
+     offsetof(ri_conn_counters_t, _first##_bytes), \
+     offsetof(ri_conn_counters_t, _second##_bytes)},
+
+static const sent_protocol_t sent_protocols[] = {RI_REPORT_COUNTED_PROTOCOLS(SENT)};
+
+/* The sum of two counters, or the one that both are. */
+static uint64_t sent_sum(const ri_conn_counters_t *sent, size_t first, size_t second)
+{
+    uint64_t sum = *(const uint64_t *)((const char *)sent + first);
+
+    return (second == first) ? sum :
+                               sum + *(const uint64_t *)((const char *)sent + second);
+}
+
 void ri_report_add_sent(uint64_t *values, const ri_conn_counters_t *sent)
 {
-    uint64_t ring_bytes;
+    uint64_t ring_bytes = sent->tx_bytes - sent->tx_self_bytes;
+    const sent_protocol_t *protocol;
+    uint64_t bytes;
+    size_t i;
 
     values[RI_REPORT_RING] += sent->tx_eager_ring;
-    values[RI_REPORT_AM] += sent->tx_eager_am;
-    values[RI_REPORT_AM_BYTES] += sent->tx_eager_am_bytes;
-    values[RI_REPORT_CHANNEL] += sent->tx_eager_rdma;
-    values[RI_REPORT_CHANNEL_BYTES] += sent->tx_eager_rdma_bytes;
-    values[RI_REPORT_HYBRID] += sent->tx_hybrid;
-    values[RI_REPORT_HYBRID_BYTES] += sent->tx_hybrid_bytes;
-    values[RI_REPORT_RTR] += sent->tx_recv_rndv;
-    values[RI_REPORT_RTR_BYTES] += sent->tx_recv_rndv_bytes;
-    values[RI_REPORT_COOP] += sent->tx_coop;
-    values[RI_REPORT_COOP_BYTES] += sent->tx_coop_bytes;
-    values[RI_REPORT_GET] += sent->tx_rndv;
-    values[RI_REPORT_GET_BYTES] += sent->tx_rndv_bytes;
-    values[RI_REPORT_PUT] += sent->tx_put + sent->tx_ud;
-    values[RI_REPORT_PUT_BYTES] += sent->tx_put_bytes + sent->tx_ud_bytes;
-    values[RI_REPORT_UCP] += sent->tx_bulk;
-    values[RI_REPORT_UCP_BYTES] += sent->tx_bulk_bytes;
-
-    /* What is left of the sum, see counters.h */
-    ring_bytes = sent->tx_bytes - sent->tx_eager_am_bytes - sent->tx_eager_rdma_bytes -
-                 sent->tx_hybrid_bytes - sent->tx_recv_rndv_bytes - sent->tx_coop_bytes -
-                 sent->tx_rndv_bytes - sent->tx_put_bytes - sent->tx_ud_bytes -
-                 sent->tx_bulk_bytes - sent->tx_self_bytes;
+    for (i = 0; i < sizeof(sent_protocols) / sizeof(sent_protocols[0]); ++i) {
+        protocol = &sent_protocols[i];
+        bytes    = sent_sum(sent, protocol->first_bytes, protocol->second_bytes);
+        values[protocol->messages] += sent_sum(sent, protocol->first, protocol->second);
+        values[protocol->bytes] += bytes;
+        ring_bytes -= bytes; /* what is left of the sum, see counters.h */
+    }
     values[RI_REPORT_RING_BYTES] += ring_bytes;
     values[RI_REPORT_BUFFERED_BYTES] += ring_bytes + sent->tx_eager_am_bytes +
                                         sent->tx_eager_rdma_bytes + sent->tx_hybrid_bytes;
