@@ -64,7 +64,7 @@ const ri_rtr_t *ri_rtr_table_find(ri_rtr_table_t *table, uint64_t tag)
 
         if (!ri_rtr_table_is_out(rtr)) {
             rtr_remove(table, i);
-        } else if (rtr_fits(rtr, tag) && (rtr->count == 0)) {
+        } else if (rtr_fits(rtr, tag) && (rtr->ahead == 0)) {
             return rtr;
         } else {
             ++i;
@@ -82,8 +82,8 @@ void ri_rtr_table_count(ri_rtr_table_t *table, uint64_t tag)
 
         if (!rtr_fits(rtr, tag)) {
             ++i;
-        } else if (rtr->count > 0) {
-            --rtr->count;
+        } else if (rtr->ahead > 0) {
+            --rtr->ahead;
             ++i;
         } else {
             rtr_remove(table, i);
@@ -107,7 +107,7 @@ static int rtr_table_has_room(ri_rtr_table_t *table)
 ri_rtr_fate_t ri_rtr_table_add(ri_rtr_table_t *table, const ri_rtr_t *rtr, uint32_t seen,
                                uint32_t *sn_p, uint32_t *req_id)
 {
-    uint32_t count = rtr->count;
+    uint32_t ahead = rtr->ahead;
     const ri_sent_t *sent;
     uint32_t sn;
 
@@ -122,19 +122,19 @@ ri_rtr_fate_t ri_rtr_table_add(ri_rtr_table_t *table, const ri_rtr_t *rtr, uint3
         if (!rtr_fits(rtr, sent->tag)) {
             continue;
         }
-        if (count == 0) {
+        if (ahead == 0) {
             *sn_p   = sn;
             *req_id = sent->req_id;
             return (sent->req_id != 0) ? RI_RTR_FOR_RTS : RI_RTR_DROPPED;
         }
-        --count;
+        --ahead;
     }
 
     if (!rtr_table_has_room(table)) {
         return RI_RTR_DROPPED;
     }
     table->waiting[table->num_waiting]       = *rtr;
-    table->waiting[table->num_waiting].count = count;
+    table->waiting[table->num_waiting].ahead = ahead;
     ++table->num_waiting;
     return RI_RTR_WAITS;
 }

@@ -58,7 +58,7 @@ struct ri_rtr {
     uint64_t address; /* not UD */
     uint64_t length;
     uint32_t recv_id; /* the receiver's */
-    uint32_t count;   /* messages that fit and are let pass first */
+    uint32_t ahead;   /* messages that fit and are let pass first */
     uint32_t generation;
     uint16_t index; /* of its grant, or entry */
     uint16_t kind;  /* ri_rtr_kind_t */
@@ -67,10 +67,12 @@ struct ri_rtr {
     uint32_t seen; /* by message: as it came */
     uint32_t key;  /* KEY: for the memory */
     uint32_t way;  /* by message: number of the way that the RTR is for */
-    /* of a receive in runs: GRANT: in stream->rtr.grids, KEY: in conn->rtr.grids; else NULL */
+    /* of a receive in regular runs: GRANT: in stream->rtr.grids, KEY: in conn->rtr.grids; else
+     * NULL */
     const ri_wire_grid_t *grid;
-    const ri_layout_use_t
-            *layout; /* GRANT, of other runs: in stream->rtr.layouts; else NULL */
+    /* of a receive in other runs: GRANT: in stream->rtr.ring_layouts_in, KEY: in
+     * conn->rtr.net_layouts_in; else NULL */
+    const ri_layout_use_t *layout;
 };
 
 /** @return Whether an RTR is of a receive in runs. */
@@ -174,7 +176,7 @@ static inline void ri_rtr_table_log(ri_conn_t *conn, uint64_t tag, uint32_t req_
 /**
  * An RTR has arrived: find the message that it is for.
  *
- * @param rtr     With the receiver's `ahead` as its count. It is copied.
+ * @param rtr     As the receiver has sent it. It is copied.
  * @param seen    The receiver had matched all numbers up to this one.
  * @param sn      Set for RI_RTR_FOR_RTS: the message's number.
  * @param req_id  Set for RI_RTR_FOR_RTS: the message's request, unless that is done and the id

@@ -37,6 +37,7 @@ extern const ri_module_t ri_module_rtr_notified;  /* proto/rtr/rtr_notified.c */
 extern const ri_module_t ri_module_rtr_known;     /* proto/rtr/rtr_known.c */
 extern const ri_module_t ri_module_rtr_layout;    /* proto/rtr/rtr_layout.c */
 extern const ri_module_t ri_module_rtr_send_net;  /* proto/rtr/rtr_send_net.c */
+extern const ri_module_t ri_module_rtr_send_ud;   /* proto/rtr/rtr_send_ud.c */
 extern const ri_module_t ri_module_sender_map;    /* match/sender_map.c */
 extern const ri_module_t ri_module_am;            /* link/am.c */
 extern const ri_module_t ri_module_bounce;        /* link/bounce.c */

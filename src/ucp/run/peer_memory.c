@@ -78,8 +78,8 @@ size_t ri_peer_memory_now(const ri_peer_t *peer)
     ucs_list_for_each(conn, &peer->conns, peer_list) {
         bytes += memory_conn() + MEMORY_OF(conn->rtr.table) +
                  MEMORY_OF(conn->rtr.untold) + MEMORY_OF(conn->rtr.words) +
-                 MEMORY_OF(conn->rtr.grants) + MEMORY_OF(conn->rtr.layouts) +
-                 ri_layouts_in_bytes(conn->rtr.layouts_in) +
+                 MEMORY_OF(conn->rtr.grants) + MEMORY_OF(conn->rtr.ring_layouts_out) +
+                 ri_layouts_in_bytes(conn->rtr.net_layouts_in) +
                  ((conn->rtr.targets == NULL) ? 0 : memory_targets()) +
                  ((conn->rtr.grids == NULL) ? 0 : memory_grids(RI_WIRE_RTR_ENTRIES)) +
                  ((conn->ring == NULL) ?
@@ -91,8 +91,8 @@ size_t ri_peer_memory_now(const ri_peer_t *peer)
     }
     ucs_list_for_each(stream, &peer->streams, peer_list) {
         bytes += MEMORY_OF(stream) + MEMORY_OF(stream->coop.exchange) +
-                 ri_layouts_in_bytes(stream->rtr.layouts) +
-                 MEMORY_OF(stream->rtr.layouts_out) +
+                 ri_layouts_in_bytes(stream->rtr.ring_layouts_in) +
+                 MEMORY_OF(stream->rtr.net_layouts_out) +
                  ((stream->rtr.grids == NULL) ? 0 : memory_grids(RI_RING_GRANTS));
     }
     return bytes;

@@ -63,11 +63,11 @@ void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t
     counters_add_peers(worker, out);
     ucs_list_for_each(conn, &worker->conns, list) {
         ri_counters_conn_add(&out->conns, &conn->counters);
-        out->layouts_bytes += ri_layouts_in_bytes(conn->rtr.layouts_in);
+        out->layouts_bytes += ri_layouts_in_bytes(conn->rtr.net_layouts_in);
     }
     ucs_list_for_each(stream, &worker->streams, list) {
         ri_counters_stream_add(&out->streams, &stream->counters);
-        out->layouts_bytes += ri_layouts_in_bytes(stream->rtr.layouts);
+        out->layouts_bytes += ri_layouts_in_bytes(stream->rtr.ring_layouts_in);
     }
 }
 

@@ -203,7 +203,7 @@ typedef struct ri_wire_rtr_grid {
 
 /* An RTR through a network, of a receive whose layout was defined. Up to the entry it is a
  * ri_wire_rtr_msg_t. */
-typedef struct ri_wire_rtr_elements {
+typedef struct ri_wire_rtr_layout_msg {
     ri_wire_base_t base; /* value: id of the receive */
     uint64_t tag;        /* of the receive */
     uint64_t mask;       /* of the receive */
@@ -219,7 +219,7 @@ typedef struct ri_wire_rtr_elements {
     uint32_t defined;    /* generation of the definition */
     uint16_t slot;       /* of the definition */
     uint16_t reserved;
-} __attribute__((packed)) ri_wire_rtr_elements_t;
+} __attribute__((packed)) ri_wire_rtr_layout_msg_t;
 
 /* A definition that does not go by a ring. */
 typedef struct ri_wire_layout {
@@ -458,7 +458,7 @@ static_assert(sizeof(ri_wire_rtr_layout_t) == 52, "wire format");
 static_assert(sizeof(ri_wire_rtr_msg_t) == 60, "wire format");
 static_assert(sizeof(ri_wire_grid_t) == 44, "wire format");
 static_assert(sizeof(ri_wire_rtr_grid_t) == 104, "wire format");
-static_assert(sizeof(ri_wire_rtr_elements_t) == 76, "wire format");
+static_assert(sizeof(ri_wire_rtr_layout_msg_t) == 76, "wire format");
 static_assert(sizeof(ri_wire_layout_t) == 12, "wire format");
 static_assert(sizeof(ri_wire_layout_refused_t) == 12, "wire format");
 static_assert(sizeof(ri_wire_rtr_ud_t) == 72, "wire format");

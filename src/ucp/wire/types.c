@@ -78,11 +78,12 @@ static const ri_wire_field_t rtr_fields[] = {RTR_FIELDS(ri_wire_rtr_msg_t)};
 static const ri_wire_field_t rtr_grid_fields[] = {RTR_FIELDS(ri_wire_rtr_grid_t),
                                                   FIELD(ri_wire_rtr_grid_t, grid, grid)};
 
-static const ri_wire_field_t rtr_elements_fields[] = {
-        RTR_FIELDS(ri_wire_rtr_elements_t), FIELD(ri_wire_rtr_elements_t, count, count),
-        FIELD(ri_wire_rtr_elements_t, defined, defined),
-        FIELD_WITHIN(ri_wire_rtr_elements_t, slot, slot, 0, RI_WIRE_LAYOUTS - 1),
-        RESERVED(ri_wire_rtr_elements_t)};
+static const ri_wire_field_t rtr_layout_fields[] = {
+        RTR_FIELDS(ri_wire_rtr_layout_msg_t),
+        FIELD(ri_wire_rtr_layout_msg_t, count, count),
+        FIELD(ri_wire_rtr_layout_msg_t, defined, defined),
+        FIELD_WITHIN(ri_wire_rtr_layout_msg_t, slot, slot, 0, RI_WIRE_LAYOUTS - 1),
+        RESERVED(ri_wire_rtr_layout_msg_t)};
 
 static const ri_wire_field_t layout_fields[] = {
         FIELD(ri_wire_layout_t, base.value, defined),
@@ -268,8 +269,8 @@ const ri_wire_row_t ri_wire_rows[RI_WIRE_TYPE_LAST] = {
         [RI_WIRE_LAYOUT]     = {FORM(LAYOUT, CONN, AM | RING, ri_wire_layout_t,
                                      layout_fields),
                                 .is_ahead = 1, .payload = RI_WIRE_PAYLOAD_SOME},
-        [RI_WIRE_RTR_LAYOUT] = {FORM(RTR_LAYOUT, CONN, AM, ri_wire_rtr_elements_t,
-                                     rtr_elements_fields)},
+        [RI_WIRE_RTR_LAYOUT] = {FORM(RTR_LAYOUT, CONN, AM, ri_wire_rtr_layout_msg_t,
+                                     rtr_layout_fields)},
         [RI_WIRE_LAYOUT_REFUSED] = {FORM(LAYOUT_REFUSED, CONN_OR_NONE, AM,
                                          ri_wire_layout_refused_t,
                                          layout_refused_fields)}};

@@ -176,9 +176,10 @@ struct ri_conn {
         /* of RTRs through a network, by entry; NULL: none came yet */
         ri_wire_grid_t *grids;
         ri_layouts_in_t
-                *layouts_in;       /* that RTRs through a network name; NULL: none yet */
-        ri_rtr_grants_t *grants;   /* in the ring, see proto/rtr/rtr.h; NULL: none yet */
-        ri_layouts_out_t *layouts; /* that RTRs in the ring name; NULL: none yet */
+                *net_layouts_in; /* that RTRs through a network name; NULL: none yet */
+        ri_rtr_grants_t *grants; /* in the ring, see proto/rtr/rtr.h; NULL: none yet */
+        ri_layouts_out_t
+                *ring_layouts_out; /* that RTRs in the ring name; NULL: none yet */
         ucs_list_link_t late_link; /* in worker->rtr.late_conns; self-linked if not */
     } rtr;
 

@@ -45,7 +45,7 @@ typedef enum ri_send_answer {
 /* What the sender asks the receiver for after a message, for the sake of later messages. */
 typedef enum ri_send_asks {
     RI_SEND_ASKS_NOTHING,
-    RI_SEND_ASKS_ID, /* the id of the stream, as the message went in a way that needs none */
+    RI_SEND_ASKS_ID, /* the id of the stream, as the message went by a route that needs none */
     RI_SEND_ASKS_PLANE /* a data plane */
 } ri_send_asks_t;
 

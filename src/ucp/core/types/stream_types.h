@@ -141,9 +141,9 @@ struct ri_stream {
         ri_wire_grid_t
                 *grids; /* of RTRs that the ring has brought, by grant; NULL: none */
         /* that RTRs which the ring brings name; NULL: none */
-        ri_layouts_in_t *layouts;
+        ri_layouts_in_t *ring_layouts_in;
         /* that RTRs through a network name; NULL: none yet */
-        ri_layouts_out_t *layouts_out;
+        ri_layouts_out_t *net_layouts_out;
         int lost; /* a message by an RTR through a network may have come, and nobody was told */
     } rtr;
 

@@ -82,6 +82,13 @@ static void known_ring_rx_closes(ri_stream_t *stream)
     stream->rtr.grids = NULL;
 }
 
+static void known_conn_freed(ri_conn_t *conn)
+{
+    ucs_list_del(&conn->rtr.late_link);
+    free(conn->rtr.table);
+}
+
 const ri_module_t ri_module_rtr_known = {.name           = "rtr_known",
                                          .conn_can_write = ri_rtr_known_open,
-                                         .ring_rx_closes = known_ring_rx_closes};
+                                         .ring_rx_closes = known_ring_rx_closes,
+                                         .conn_freed     = known_conn_freed};

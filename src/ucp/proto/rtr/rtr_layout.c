@@ -64,7 +64,7 @@ static ucs_status_t layout_write(ri_layouts_out_t *out, ri_layout_t *layout, siz
  * @return As ri_rtr_layout_name(). */
 static ucs_status_t layout_send(ri_conn_t *conn, ri_layout_t *layout, unsigned *slot_p)
 {
-    ri_layouts_out_t *out = conn->rtr.layouts;
+    ri_layouts_out_t *out = conn->rtr.ring_layouts_out;
     size_t max            = ri_min(RI_WIRE_LAYOUT_MAX, conn->ring->max_payload);
     size_t room           = layout_room(layout, max);
     uint8_t bytes[RI_WIRE_LAYOUT_MAX];
@@ -101,14 +101,14 @@ ucs_status_t ri_rtr_layout_name(ri_conn_t *conn, ri_layout_t *layout,
                                 ri_wire_rtr_layout_t *rtr)
 {
     unsigned slot       = 0;
-    ucs_status_t status = layout_find(&conn->rtr.layouts, layout, &slot);
+    ucs_status_t status = layout_find(&conn->rtr.ring_layouts_out, layout, &slot);
 
     if (status == UCS_ERR_NO_ELEM) {
         status = layout_send(conn, layout, &slot);
     }
     if (status == UCS_OK) {
         rtr->slot       = (uint16_t)slot;
-        rtr->generation = conn->rtr.layouts->slot[slot].generation;
+        rtr->generation = conn->rtr.ring_layouts_out->slot[slot].generation;
     }
     return status;
 }
@@ -163,7 +163,7 @@ int ri_rtr_layout_receive(ri_stream_t *stream, const ri_ring_record_t *record,
     if (malformed) {
         return 0;
     }
-    status = layout_keep(&stream->rtr.layouts, slot, generation, layout);
+    status = layout_keep(&stream->rtr.ring_layouts_in, slot, generation, layout);
     if (status == UCS_ERR_NO_MEMORY) {
         layout_refuse(stream->peer, stream->remote_conn_id, slot, generation, 0);
     }
@@ -176,7 +176,7 @@ int ri_rtr_layout_receive(ri_stream_t *stream, const ri_ring_record_t *record,
 static ucs_status_t layout_send_net(ri_stream_t *stream, ri_conn_t *conn,
                                     ri_layout_t *layout, unsigned *slot_p)
 {
-    ri_layouts_out_t *out = stream->rtr.layouts_out;
+    ri_layouts_out_t *out = stream->rtr.net_layouts_out;
     size_t max            = ri_min(RI_WIRE_LAYOUT_MAX, ri_config.eager_thresh);
     ri_wire_msg_t msg     = {.type = RI_WIRE_LAYOUT, .id = stream->remote_conn_id};
     uint8_t bytes[RI_WIRE_LAYOUT_MAX];
@@ -208,14 +208,14 @@ ucs_status_t ri_rtr_layout_name_net(ri_stream_t *stream, ri_conn_t *conn,
                                     ri_layout_t *layout, ri_wire_msg_t *rtr)
 {
     unsigned slot       = 0;
-    ucs_status_t status = layout_find(&stream->rtr.layouts_out, layout, &slot);
+    ucs_status_t status = layout_find(&stream->rtr.net_layouts_out, layout, &slot);
 
     if (status == UCS_ERR_NO_ELEM) {
         status = layout_send_net(stream, conn, layout, &slot);
     }
     if (status == UCS_OK) {
         rtr->slot    = (uint16_t)slot;
-        rtr->defined = stream->rtr.layouts_out->slot[slot].generation;
+        rtr->defined = stream->rtr.net_layouts_out->slot[slot].generation;
     }
     return status;
 }
@@ -235,7 +235,7 @@ void ri_rtr_layout_handle(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
         ri_deliver_malformed(worker, "by active message", RI_WIRE_LAYOUT, msg->length);
         return;
     }
-    status = layout_keep(&conn->rtr.layouts_in, msg->slot, msg->defined, layout);
+    status = layout_keep(&conn->rtr.net_layouts_in, msg->slot, msg->defined, layout);
     if ((status == UCS_ERR_NO_MEMORY) && (conn->remote_id != 0)) {
         layout_refuse(conn->peer, conn->remote_id, msg->slot, msg->defined,
                       RI_WIRE_LAYOUT_REFUSED_AM);
@@ -254,8 +254,8 @@ void ri_rtr_layout_handle_refused(ri_worker_t *worker, const ri_wire_msg_t *msg)
     } else {
         conn = ri_id_get(&worker->ids.conns, msg->id);
     }
-    out = (stream != NULL) ? stream->rtr.layouts_out :
-          (conn != NULL)   ? conn->rtr.layouts :
+    out = (stream != NULL) ? stream->rtr.net_layouts_out :
+          (conn != NULL)   ? conn->rtr.ring_layouts_out :
                              NULL;
     if ((out == NULL) || !ri_layouts_out_refuse(out, msg->slot, msg->defined)) {
         ++worker->counters.rx_stale;
@@ -264,7 +264,7 @@ void ri_rtr_layout_handle_refused(ri_worker_t *worker, const ri_wire_msg_t *msg)
 
 const ri_layout_use_t *ri_rtr_layout_find_net(ri_conn_t *conn, const ri_wire_msg_t *rtr)
 {
-    ri_layouts_in_t *in = conn->rtr.layouts_in;
+    ri_layouts_in_t *in = conn->rtr.net_layouts_in;
     ri_layout_t *layout = (in != NULL) ? ri_layouts_in_find(in, rtr->slot, rtr->defined) :
                                          NULL;
 
@@ -283,8 +283,9 @@ int ri_rtr_layout_find(const ri_stream_t *stream, const ri_wire_rtr_layout_t *rt
     if (rtr->slot >= RI_WIRE_LAYOUTS) {
         return 0;
     }
-    if (stream->rtr.layouts != NULL) {
-        *layout_p = ri_layouts_in_find(stream->rtr.layouts, rtr->slot, rtr->generation);
+    if (stream->rtr.ring_layouts_in != NULL) {
+        *layout_p = ri_layouts_in_find(stream->rtr.ring_layouts_in, rtr->slot,
+                                       rtr->generation);
     }
     return (*layout_p == NULL) ||
            ri_layout_may_be_at(*layout_p, rtr->count, rtr->rtr.address, rtr->rtr.length);
@@ -292,24 +293,24 @@ int ri_rtr_layout_find(const ri_stream_t *stream, const ri_wire_rtr_layout_t *rt
 
 static void layout_ring_tx_closes(ri_conn_t *conn)
 {
-    ri_layouts_out_free(conn->rtr.layouts);
-    conn->rtr.layouts = NULL;
+    ri_layouts_out_free(conn->rtr.ring_layouts_out);
+    conn->rtr.ring_layouts_out = NULL;
 }
 
 static void layout_ring_rx_closes(ri_stream_t *stream)
 {
-    ri_layouts_in_free(stream->rtr.layouts);
-    stream->rtr.layouts = NULL;
+    ri_layouts_in_free(stream->rtr.ring_layouts_in);
+    stream->rtr.ring_layouts_in = NULL;
 }
 
 static void layout_conn_freed(ri_conn_t *conn)
 {
-    ri_layouts_in_free(conn->rtr.layouts_in);
+    ri_layouts_in_free(conn->rtr.net_layouts_in);
 }
 
 static void layout_stream_freed(ri_stream_t *stream)
 {
-    ri_layouts_out_free(stream->rtr.layouts_out);
+    ri_layouts_out_free(stream->rtr.net_layouts_out);
 }
 
 /* RTRs that name them are gone by then (rtr_known.c). */

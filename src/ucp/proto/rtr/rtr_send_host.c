@@ -232,7 +232,7 @@ static int rtr_send_host_keep_runs(ri_stream_t *stream, const rtr_send_host_wire
         return rtr->grid != NULL;
     }
     if (layout != NULL) {
-        rtr->layout = ri_layouts_in_use(stream->rtr.layouts, rtr->index, layout,
+        rtr->layout = ri_layouts_in_use(stream->rtr.ring_layouts_in, rtr->index, layout,
                                         wire->layout.count);
     }
     return 1;
@@ -269,7 +269,7 @@ int ri_rtr_send_host_receive(ri_stream_t *stream, const ri_ring_record_t *record
                      .address    = wire.rtr.address,
                      .length     = wire.rtr.length,
                      .recv_id    = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
-                     .count      = wire.rtr.ahead,
+                     .ahead      = wire.rtr.ahead,
                      .generation = wire.rtr.generation,
                      .index      = wire.rtr.grant,
                      .grant      = &stream->ring->control->grants[wire.rtr.grant]};

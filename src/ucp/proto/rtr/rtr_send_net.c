@@ -351,7 +351,7 @@ void ri_rtr_send_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_
                        .address    = msg->address,
                        .length     = length,
                        .recv_id    = msg->value,
-                       .count      = msg->ahead,
+                       .ahead      = msg->ahead,
                        .generation = msg->generation,
                        .index      = msg->entry,
                        .kind       = kind,
@@ -494,11 +494,8 @@ static int rtr_send_net_tells_itself(const ri_send_terms_t *terms)
 
 static void rtr_send_net_conn_freed(ri_conn_t *conn)
 {
-    ucs_list_del(&conn->rtr.late_link);
-    free(conn->rtr.table);
     free(conn->rtr.words);
     free(conn->rtr.untold);
-    free(conn->rtr.targets);
     free(conn->rtr.grids);
 }
 

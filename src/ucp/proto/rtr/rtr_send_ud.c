@@ -7,6 +7,7 @@
  */
 #include "rtr_send_ud.h"
 #include "rtr_send_net.h"
+#include "../../core/types/module.h"
 #include "../rndv/rndv.h"
 #include "../rndv/rndv_ud.h"
 #include "../rndv/send_keys.h"
@@ -52,19 +53,8 @@ static ucs_status_t rtr_send_ud_start(ri_send_req_t *req, const ri_send_terms_t 
     return status;
 }
 
-const ri_send_proto_t ri_send_proto_rtr_ud = {.name      = "rtr_ud",
-                                              .called    = "rtr",
-                                              .moves     = "datagrams into the receive",
-                                              .because   = "it has an RTR",
-                                              .wire_type = RI_WIRE_RTS,
-                                              .answer    = RI_SEND_ANSWER_ALWAYS,
-                                              .take      = rtr_send_ud_take,
-                                              .start     = rtr_send_ud_start,
-                                              .forget    = ri_rndv_ud_forget,
-                                              RI_SEND_COUNTS(tx_recv_rndv)};
-
 /* The place of an entry's target. */
-static uint8_t *ud_target(ri_conn_t *conn, uint16_t entry)
+static uint8_t *rtr_send_ud_place(ri_conn_t *conn, uint16_t entry)
 {
     if (conn->rtr.targets == NULL) {
         conn->rtr.targets = calloc(RI_WIRE_RTR_ENTRIES, sizeof(*conn->rtr.targets));
@@ -86,11 +76,30 @@ void ri_rtr_send_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
     if (!ri_rtr_send_net_note(conn, ri_ud_run_way(conn->peer), msg)) {
         return;
     }
-    place = ud_target(conn, msg->entry);
+    place = rtr_send_ud_place(conn, msg->entry);
     if (place != NULL) { /* else it is as one that waits for ever */
         memcpy(place, msg->target, sizeof(target));
         ri_rtr_send_net_add(conn, msg, RI_RTR_UD, target.length);
     }
 }
+
+static void rtr_send_ud_conn_freed(ri_conn_t *conn)
+{
+    free(conn->rtr.targets);
+}
+
+const ri_module_t ri_module_rtr_send_ud = {.name       = "rtr_send_ud",
+                                           .conn_freed = rtr_send_ud_conn_freed};
+
+const ri_send_proto_t ri_send_proto_rtr_ud = {.name      = "rtr_ud",
+                                              .called    = "rtr",
+                                              .moves     = "datagrams into the receive",
+                                              .because   = "it has an RTR",
+                                              .wire_type = RI_WIRE_RTS,
+                                              .answer    = RI_SEND_ANSWER_ALWAYS,
+                                              .take      = rtr_send_ud_take,
+                                              .start     = rtr_send_ud_start,
+                                              .forget    = ri_rndv_ud_forget,
+                                              RI_SEND_COUNTS(tx_recv_rndv)};
 
 const ri_rtr_ops_t ri_rtr_ops_ud = {.room = rtr_send_ud_room, .by_net = 1};

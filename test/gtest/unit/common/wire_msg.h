@@ -149,7 +149,7 @@ struct wire_msg {
             break;
         }
         case RI_WIRE_RTR_LAYOUT: {
-            ri_wire_rtr_elements_t msg = rtr<ri_wire_rtr_elements_t>(base);
+            ri_wire_rtr_layout_msg_t msg = rtr<ri_wire_rtr_layout_msg_t>(base);
 
             msg.count   = number;
             msg.defined = serial;

@@ -39,7 +39,7 @@ protected:
         rtr.address     = ++m_serial;
         rtr.length      = 1000000;
         rtr.recv_id     = m_serial;
-        rtr.count       = ahead;
+        rtr.ahead       = ahead;
         rtr.generation  = ++m_generation;
         rtr.index       = index;
         rtr.grant       = &m_rings[ring].grants[index];
@@ -432,8 +432,8 @@ protected:
         if (((int32_t)(m_last - g.seen) < 0) || ((int32_t)(g.seen - m_start) < 0) ||
             (m_last - g.seen > RI_RTR_WINDOW)) {
             expected = RI_RTR_DROPPED;
-        } else if (found.size() > g.rtr.count) {
-            m        = &found[g.rtr.count];
+        } else if (found.size() > g.rtr.ahead) {
+            m        = &found[g.rtr.ahead];
             expected = (m->req_id != 0) ? RI_RTR_FOR_RTS : RI_RTR_DROPPED;
         } else if (num_out() == RI_RTR_MAX) {
             expected = RI_RTR_DROPPED;
@@ -457,7 +457,7 @@ protected:
 
         for (const given &g : m_given) {
             if (g.waits && ri_rtr_table_is_out(&g.rtr) && fits(g.rtr, tag) &&
-                (fitting(g).size() == g.rtr.count)) {
+                (fitting(g).size() == g.rtr.ahead)) {
                 possible.insert(g.rtr.address);
             }
         }
@@ -467,7 +467,7 @@ protected:
             ASSERT_EQ(possible.empty(), rtr == nullptr);
             if (rtr != nullptr) {
                 EXPECT_EQ(1u, possible.count(rtr->address));
-                EXPECT_EQ(0u, rtr->count);
+                EXPECT_EQ(0u, rtr->ahead);
                 if (random.percent(50)) {
                     ri_rtr_t copy = *rtr;
                     ASSERT_TRUE(ri_rtr_table_use(&copy));
@@ -479,7 +479,7 @@ protected:
         uint32_t sn     = send(tag, req_id);
         m_messages.push_back({sn, tag, req_id});
         for (given &g : m_given) {
-            g.waits = g.waits && (fitting(g).size() <= g.rtr.count);
+            g.waits = g.waits && (fitting(g).size() <= g.rtr.ahead);
         }
     }
 
@@ -511,7 +511,7 @@ protected:
         for (given &g : m_given) {
             size_t passed = fitting(g).size();
             g.seen        = m_last;
-            g.rtr.count -= passed;
+            g.rtr.ahead -= passed;
         }
     }
 

@@ -58,7 +58,7 @@ TEST_F(test_rtr, says_what_is_needed)
     EXPECT_EQ(ALL, rtr.mask);
     EXPECT_EQ((uintptr_t)r->buffer.data(), rtr.address);
     EXPECT_EQ(LARGE, rtr.length);
-    EXPECT_EQ(1u, rtr.count) << "the small one is ahead";
+    EXPECT_EQ(1u, rtr.ahead) << "the small one is ahead";
     EXPECT_EQ(r->handle, ri_req_handle(&req(r)->super));
     EXPECT_EQ(req(r), ri_id_get(&m_b->worker()->ids.recvs, rtr.recv_id));
     cancel(small);
@@ -484,7 +484,7 @@ TEST_F(test_rtr, receives_far_behind)
     }
     progress_both(20);
     EXPECT_EQ(RI_RTR_BY_GRANT, rtr(last));
-    EXPECT_EQ(60u, m_conn->rtr.table->waiting[0].count);
+    EXPECT_EQ(60u, m_conn->rtr.table->waiting[0].ahead);
     for (unsigned i = 10; i < 70; ++i) {
         send(8);
     }

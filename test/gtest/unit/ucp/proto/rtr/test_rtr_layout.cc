@@ -36,7 +36,7 @@ protected:
     {
         unsigned count = 0;
 
-        for (const auto &slot : m_back->rtr.layouts->slot) {
+        for (const auto &slot : m_back->rtr.ring_layouts_out->slot) {
             count += slot.generation;
         }
         return count;
@@ -252,12 +252,12 @@ TEST_F(test_rtr_layout, refusals_out_of_order)
     wire_msg other(RI_WIRE_LAYOUT_REFUSED, 0xfffff0, 1);
     m_b->deliver(other);
     EXPECT_EQ(stale + 3, m_b->counters().rx_stale);
-    EXPECT_FALSE(m_back->rtr.layouts->slot[0].refused);
+    EXPECT_FALSE(m_back->rtr.ring_layouts_out->slot[0].refused);
     msg.flags = 0;
     m_b->deliver(msg);
     m_b->deliver(msg);
     EXPECT_EQ(stale + 3, m_b->counters().rx_stale);
-    EXPECT_TRUE(m_back->rtr.layouts->slot[0].refused);
+    EXPECT_TRUE(m_back->rtr.ring_layouts_out->slot[0].refused);
     send_ptr s = send(); /* what was offered before is used */
     m_b->progress();
     m_in.check(r, s->data);
@@ -271,7 +271,7 @@ TEST_F(test_rtr_layout, memory)
     size_t before = ri_layout_peers_bytes();
 
     recv_ptr r                = post_in_seen();
-    const ri_layouts_in_t *in = this->in()->rtr.layouts;
+    const ri_layouts_in_t *in = this->in()->rtr.ring_layouts_in;
     EXPECT_LT(before, ri_layout_peers_bytes());
     EXPECT_EQ(peer + ri_layouts_in_bytes(in), ri_peer_memory_now(m_conn->peer));
     EXPECT_EQ(all + ri_layouts_in_bytes(in), m_a->counters().layouts_bytes);
@@ -378,11 +378,11 @@ TEST_F(test_rtr_layout, full_ring)
 TEST_F(test_rtr_layout, ring_ends)
 {
     recv_ptr r = post_in_seen();
-    EXPECT_NE(nullptr, in()->rtr.layouts);
+    EXPECT_NE(nullptr, in()->rtr.ring_layouts_in);
     ri_ring_life_stop(m_back);
     pump();
     EXPECT_EQ(0u, m_a->worker()->num_rings);
-    EXPECT_EQ(nullptr, m_back->rtr.layouts);
+    EXPECT_EQ(nullptr, m_back->rtr.ring_layouts_out);
     EXPECT_EQ(0u, m_conn->rtr.table->num_waiting);
     send_ptr s = send();
     pump();

@@ -334,7 +334,7 @@ TEST_F(test_rtr_layout_net, memory)
     uint64_t all = m_a->counters().layouts_bytes;
 
     recv_ptr r   = post_in_seen();
-    size_t bytes = ri_layouts_in_bytes(m_conn->rtr.layouts_in);
+    size_t bytes = ri_layouts_in_bytes(m_conn->rtr.net_layouts_in);
     EXPECT_LT(sizeof(ri_layouts_in_t), bytes);
     EXPECT_EQ(peer + bytes, ri_peer_memory_now(m_conn->peer));
     EXPECT_EQ(all + bytes, m_a->counters().layouts_bytes);

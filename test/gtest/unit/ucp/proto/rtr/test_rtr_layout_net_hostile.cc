@@ -203,7 +203,7 @@ TEST_F(test_rtr_layout_net_hostile, definitions_for_others)
     define(5, 1);
     m_conn->rtr.words = words;
     EXPECT_EQ(stale + 2, m_a->counters().rx_stale);
-    EXPECT_EQ(nullptr, m_conn->rtr.layouts_in);
+    EXPECT_EQ(nullptr, m_conn->rtr.net_layouts_in);
 }
 
 /* A sender does not write runs that are too short to be worth a write each. */

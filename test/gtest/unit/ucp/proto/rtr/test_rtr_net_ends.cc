@@ -568,7 +568,7 @@ TEST_F(test_rtr_net_ends, contested_and_the_last_one_behind_is_revoked)
         r.push_back(post(EAGER)); /* no RTRs */
     }
     recv_ptr last = post_seen();
-    EXPECT_EQ((unsigned)RI_RTR_DEPTH - 1, m_conn->rtr.table->waiting[0].count);
+    EXPECT_EQ((unsigned)RI_RTR_DEPTH - 1, m_conn->rtr.table->waiting[0].ahead);
     send_ptr s2 = send2(8);
     while (!m_ab2->sent.empty()) {
         deliver(m_ab2, 0);
