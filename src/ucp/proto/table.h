@@ -27,7 +27,7 @@
     _p(POOL, pool)                 /* pool_send.c: copied to a pool; the receiver reads it */ \
     _p(RTR_HOST, rtr_host)         /* rtr_send_host.c: written into an RTR's receive */ \
     _p(RTR_NET, rtr_net)           /* rtr_send_net.c: written into an RTR's receive, by network */ \
-    _p(RTR_POOL, rtr_pool)         /* rtr_send_pool.c: written into an RTR's receive, from a pool */ \
+    _p(RTR_POOL, rtr_pool)         /* rtr_send_pool.c: from a pool into an RTR's receive */ \
     _p(RTR_UD, rtr_ud)             /* rtr_send_ud.c: sent to where an RTR says, by datagrams */ \
     _p(RTR_COOP, rtr_coop)         /* rtr_send_host.c: both sides copy into an RTR's receive */ \
     _p(COOP, coop)                 /* coop_send.c: copied by both sides when it was matched */ \
@@ -60,9 +60,9 @@ extern const ri_send_proto_t *const ri_send_protos[RI_PROTO_LAST];
     _f(GET, get)                 /* rndv_get.c: it is read, into the receive or in stages */ \
     _f(BOUNCE, bounce)           /* rndv_get.c: it is read to other memory, then placed */ \
     _f(AM, am)                   /* rndv_get.c: by UCP, which is asked of the sender */ \
-    _f(SENT, sent)               /* rndv_ud.c: the sender sends it straight into the receive */ \
-    _f(SENT_BOUNCE, sent_bounce) /* rndv_ud.c: the sender sends it elsewhere; it is placed */ \
-    _f(SENT_AM, sent_am)         /* rndv_ud.c: the sender was to send it, and is asked by UCP */ \
+    _f(SENT, sent)               /* rndv_ud_recv.c: the sender sends it into the receive */ \
+    _f(SENT_BOUNCE, sent_bounce) /* rndv_ud_recv.c: the sender sends it elsewhere; it is placed */ \
+    _f(SENT_AM, sent_am)         /* rndv_ud_recv.c: UCP gets what the sender was to send */ \
     _f(NOTHING, nothing)         /* rndv.c: no data: the receive is too short */ \
     _f(LOST, lost)               /* rndv.c: no data: the sender has written somewhere */ \
     _f(BROKEN, broken)           /* rndv.c: no data: the sender writes into another receive */

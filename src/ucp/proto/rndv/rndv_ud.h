@@ -16,6 +16,8 @@
  *
  * The receive's memory is its own again as soon as its transfer was cancelled, so it can end with
  * its stream. That of the send is read until the plane says so.
+ *
+ * This is the sender's side; rndv_ud_recv.h is the receiver's.
  */
 #ifndef RI_RNDV_UD_H
 #define RI_RNDV_UD_H
@@ -23,12 +25,7 @@
 #include <assert.h>
 
 #include "../../core/worker.h"
-#include "../../order/recv_start.h"
 #include "ud_run.h"
-
-/* Progress calls after a message has been received in which the plane is looked after: its sender
- * may ask whether it was. */
-#define RI_UD_LINGER (1u << 20)
 
 /** @return Whether the target of a send may change from one value to another, see ri_send_target_t.
  * */
@@ -46,20 +43,11 @@ static inline void ri_rndv_ud_set_target(ri_send_req_t *req, ri_send_target_t ta
  * the RTS as any other. */
 void ri_rndv_ud_start_by_rtr(ri_send_req_t *req, const uint8_t *target, uint32_t recv_id);
 
-/* Receiver: what a transfer does for a receive that has met its RTS (recv->rndv.written is
- * RI_RECV_BY_TARGET). Its sender need not have been asked: the receive may have had an RTR. */
-extern const ri_ud_recv_calls_t ri_rndv_ud_recv_calls;
-
 /** Sender: handler of TARGET: send the message where it says, or give up what is being sent, or
  * learn that a message was received. What does not fit the state of the request is counted and
  * ignored. */
 void ri_rndv_ud_handle_target(ri_worker_t *worker, ri_conn_t *conn,
                               const ri_wire_msg_t *msg);
-
-/** Receiver: ABANDON. If the message is there the sender is told so (FIN); if its receive waits for
- * it as datagrams, that ends, and it is asked for by UCP (NACK). @return 0: it has got no receive
- * yet, and nothing was done. */
-int ri_rndv_ud_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg);
 
 /** Sender: for `forget` of protocols that send datagrams: release the keys, and cancel what is
  * being sent. The plane says when it has let go of the data (RI_SEND_WAIT_WRITE). */

@@ -44,6 +44,13 @@ ri_plane_ep_t *ri_ud_run_way(const ri_peer_t *peer)
     return ((ep != NULL) && (ri_planes_of(ep) & RI_PLANE_MESSAGES)) ? ep : NULL;
 }
 
+ri_plane_ep_t *ri_ud_run_find_way(const ri_peer_t *peer, uint16_t way)
+{
+    ri_plane_ep_t *ep = ri_ud_run_way(peer);
+
+    return ((ep != NULL) && ((uint16_t)peer->way.number == way)) ? ep : NULL;
+}
+
 void ri_ud_run_get_keys(const ri_keys_t *keys, uint32_t *local_keys)
 {
     size_t i;

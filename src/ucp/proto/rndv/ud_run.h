@@ -52,6 +52,10 @@ void ri_ud_run_cancel(ri_ud_run_t *run);
 /** @return The way to a peer, if it takes messages as datagrams, or NULL. */
 ri_plane_ep_t *ri_ud_run_way(const ri_peer_t *peer);
 
+/** @return What ri_ud_run_way() does if it is the way of number @a way, as an RTS or a TARGET has
+ * it, else NULL. */
+ri_plane_ep_t *ri_ud_run_find_way(const ri_peer_t *peer, uint16_t way);
+
 /** Fill a list's keys: @a local_keys has room for as many as @a keys has. */
 void ri_ud_run_get_keys(const ri_keys_t *keys, uint32_t *local_keys);
 

@@ -10,7 +10,7 @@
 #include "rtr_entries.h"
 #include "rtr_done.h"
 #include "rtr_state.h"
-#include "../rndv/rndv_ud.h"
+#include "../rndv/rndv_ud_recv.h"
 #include "../../../ucs/settings.h"
 #include "../../../ucs/clock.h"
 #include "../rndv/rndv_recv.h"
@@ -235,7 +235,7 @@ void ri_rtr_ud_handle_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
 {
     ri_recv_req_t *recv = ri_id_get(&stream->worker->ids.recvs, msg->recv_id);
 
-    if (ri_rndv_ud_abandon(stream, msg)) {
+    if (ri_rndv_ud_recv_abandon(stream, msg)) {
         return;
     }
     if ((recv == NULL) || (recv->rtr.state != RI_RTR_BY_UD) ||
