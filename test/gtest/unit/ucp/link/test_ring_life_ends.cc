@@ -9,10 +9,10 @@
 
 namespace {
 
-class test_ring_channel_ends : public ring_life_test {};
+class test_ring_life_ends : public ring_life_test {};
 
 /* The least recently active pair gives its ring back, but not a busy one. */
-TEST_F(test_ring_channel_ends, given_back)
+TEST_F(test_ring_life_ends, given_back)
 {
     ri_config.ring_peers = 1;
     node *to = add_node(), *a = add_node(), *b = add_node();
@@ -34,7 +34,7 @@ TEST_F(test_ring_channel_ends, given_back)
 }
 
 /* A peer without an endpoint of the application may be gone, and stock's endpoint with it */
-TEST_F(test_ring_channel_ends, not_asked_for_through_an_endpoint_that_may_vanish)
+TEST_F(test_ring_life_ends, not_asked_for_through_an_endpoint_that_may_vanish)
 {
     ri_config.ring_peers = 1;
     node *to = add_node(), *a = add_node(), *b = add_node();
@@ -51,7 +51,7 @@ TEST_F(test_ring_channel_ends, not_asked_for_through_an_endpoint_that_may_vanish
 }
 
 /* Who asks a closed connection for its ring must not wait for the answer for ever. */
-TEST_F(test_ring_channel_ends, given_back_by_nobody)
+TEST_F(test_ring_life_ends, given_back_by_nobody)
 {
     ri_config.ring_peers = 1;
     node *to = add_node(), *a = add_node(), *b = add_node();
@@ -65,7 +65,7 @@ TEST_F(test_ring_channel_ends, given_back_by_nobody)
     EXPECT_NE(nullptr, conn(b, to)->ring);
 }
 
-TEST_F(test_ring_channel_ends, closed_with_the_endpoint)
+TEST_F(test_ring_life_ends, closed_with_the_endpoint)
 {
     for (uint32_t mode : {0, (int)RI_CONN_PEER_MODE}) {
         node *a = add_node(), *b = add_node();
@@ -83,7 +83,7 @@ TEST_F(test_ring_channel_ends, closed_with_the_endpoint)
 }
 
 /* Closing while the ring has no room for its last record. */
-TEST_F(test_ring_channel_ends, closed_when_full)
+TEST_F(test_ring_life_ends, closed_when_full)
 {
     node *a = add_node(), *b = add_node();
     ucp_request_param_t param = {};
@@ -118,7 +118,7 @@ TEST_F(test_ring_channel_ends, closed_when_full)
     }
 }
 
-TEST_F(test_ring_channel_ends, hostile_records)
+TEST_F(test_ring_life_ends, hostile_records)
 {
     struct bad {
         uint8_t type;
@@ -157,7 +157,7 @@ TEST_F(test_ring_channel_ends, hostile_records)
 }
 
 /* Broken by an active message: its ring goes, too, and no other one is offered. */
-TEST_F(test_ring_channel_ends, freed_with_a_broken_stream)
+TEST_F(test_ring_life_ends, freed_with_a_broken_stream)
 {
     for (bool empty : {true, false}) {
         node *a = add_node(), *b = add_node();

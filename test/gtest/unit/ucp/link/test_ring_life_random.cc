@@ -8,12 +8,12 @@
 
 namespace {
 
-class test_ring_channel_random : public ring_life_test {};
+class test_ring_life_random : public ring_life_test {};
 
 /* Everything at random: sizes over all protocols, synchronous or not, receives before and
  * after, deliveries late and in bulk out of order, completions late. All must arrive once,
  * with its content, and in order. */
-TEST_F(test_ring_channel_random, random)
+TEST_F(test_ring_life_random, random)
 {
     for_seeds(150, [this](rng &random) {
         struct message {

@@ -9,9 +9,9 @@
 
 namespace {
 
-class test_send_rndv_ud_hostile : public send_rndv_ud_test {};
+class test_rndv_ud_hostile : public send_rndv_ud_test {};
 
-TEST_F(test_send_rndv_ud_hostile, repeated_target)
+TEST_F(test_rndv_ud_hostile, repeated_target)
 {
     connect();
     begin();
@@ -39,7 +39,7 @@ TEST_F(test_send_rndv_ud_hostile, repeated_target)
     EXPECT_EQ(3u, stale(*m_a));
 }
 
-TEST_F(test_send_rndv_ud_hostile, target_of_an_earlier_way)
+TEST_F(test_rndv_ud_hostile, target_of_an_earlier_way)
 {
     connect();
     begin();
@@ -51,7 +51,7 @@ TEST_F(test_send_rndv_ud_hostile, target_of_an_earlier_way)
     EXPECT_EQ(1u, m_b->counters().rndv_fallback);
 }
 
-TEST_F(test_send_rndv_ud_hostile, hostile_targets)
+TEST_F(test_rndv_ud_hostile, hostile_targets)
 {
     connect();
     for (unsigned i = 0; i < 6; ++i) {
@@ -111,7 +111,7 @@ TEST_F(test_send_rndv_ud_hostile, hostile_targets)
 }
 
 /* TARGET for messages that go another way */
-TEST_F(test_send_rndv_ud_hostile, target_for_others)
+TEST_F(test_rndv_ud_hostile, target_for_others)
 {
     connect();
     bytes content = pattern(3, 100);
@@ -127,7 +127,7 @@ TEST_F(test_send_rndv_ud_hostile, target_for_others)
     EXPECT_TRUE(r->done && s->done);
 }
 
-TEST_F(test_send_rndv_ud_hostile, hostile_abandon)
+TEST_F(test_rndv_ud_hostile, hostile_abandon)
 {
     connect();
     start_send();
@@ -152,7 +152,7 @@ TEST_F(test_send_rndv_ud_hostile, hostile_abandon)
 }
 
 /* The sender says that it has given up, and has not. */
-TEST_F(test_send_rndv_ud_hostile, abandon_and_data)
+TEST_F(test_rndv_ud_hostile, abandon_and_data)
 {
     connect();
     start_send();
@@ -178,7 +178,7 @@ TEST_F(test_send_rndv_ud_hostile, abandon_and_data)
     check_all();
 }
 
-TEST_F(test_send_rndv_ud_hostile, answers_while_it_is_sent)
+TEST_F(test_rndv_ud_hostile, answers_while_it_is_sent)
 {
     connect();
     start_send();
@@ -195,7 +195,7 @@ TEST_F(test_send_rndv_ud_hostile, answers_while_it_is_sent)
 }
 
 /* An RTS of that kind where this side has no such way, or another one */
-TEST_F(test_send_rndv_ud_hostile, hostile_rts)
+TEST_F(test_rndv_ud_hostile, hostile_rts)
 {
     connect();
     uint32_t sn = m_conn->tx_sn;
