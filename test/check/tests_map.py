@@ -10,6 +10,10 @@ or what a line of test/gtest/unit/map.tsv names. A test belongs to the source fi
 name that it begins with: test_rtr_state.cc to rtr_state.c, and not to rtr.c. A source file is a .c
 file, or a header that has functions and no .c file of its name.
 
+A unit test in a line of map.tsv includes the header of the source, or names a function, a macro or
+a table of it, by itself or in a header of the tests that it includes. If it runs the source without
+a name of it, a ~ stands in front of the test.
+
 What comments of tests say of files below src must be there, too.
 
 Prints what is wrong, one line each, and exits with 1 if there is anything. With names of source
@@ -20,7 +24,11 @@ import os
 import re
 import sys
 
+sys.dont_write_bytecode = True
+from names import functions    # noqa: E402
+
 TABLE = 'test/gtest/unit/map.tsv'
+TEST_FOLDERS = ('test', 'test/gtest', 'test/gtest/unit')  # includes begin there, too
 PROGRAMS = ('test/gtest/unit', 'test/gtest/ucp')  # a name is looked for in this order
 SCRIPTS = 'test/check'
 
@@ -40,6 +48,38 @@ def source_files(top):
             if path[:-2] not in found and re.search('^static inline', header.read(), re.M):
                 found.add(path[:-2])
     return sorted(found)
+
+
+def names_of(top, source):
+    """What others can name of a source file: functions, macros with arguments, and variables."""
+    found = set()
+    for ending in ('.c', '.h'):
+        path = os.path.join(top, 'src', source + ending)
+        if os.path.exists(path):
+            with open(path) as file:
+                text = file.read()
+            found.update(functions(text, ending == '.h'))
+            found.update(re.findall(r'^(?:extern|const) [^;(={]*?\b(\w+)(?:\[\w*\])*(?: =|;)', text, re.M))
+            if ending == '.h':
+                found.update(re.findall(r'^# *define (\w+)\(', text, re.M))
+    return found
+
+
+def text_of(top, path, seen):
+    """A test with the headers of tests that it includes, but for ri_cpp.h, which includes all."""
+    if path in seen:
+        return ''
+    seen.add(path)
+    with open(os.path.join(top, path)) as file:
+        text = file.read()
+    for include in re.findall(r'#include "([^"]+)"', text):
+        for folder in (os.path.dirname(path),) + TEST_FOLDERS:
+            header = os.path.normpath(os.path.join(folder, include))
+            if (header.startswith('test/') and os.path.exists(os.path.join(top, header)) and
+                    not header.endswith('ri_cpp.h')):
+                text += text_of(top, header, seen)
+                break
+    return text
 
 
 class Map:
@@ -102,6 +142,8 @@ class Map:
                 self.errors.append(where + f"'{key}' has a line already: write one")
             seen.add(key)
             for name in names.split():
+                is_apart = name.startswith('~')
+                name = name.lstrip('~')
                 test = self.find_test(name)
                 if test is None:
                     self.errors.append(
@@ -112,6 +154,23 @@ class Map:
                         where + f'{name} is of {key} by its name, or named twice: take it out')
                 else:
                     self.tests[sources[0]].append(test)
+                    self.check_names(where, name, test, sources[0], is_apart)
+
+    def check_names(self, where, name, test, source, is_apart):
+        """Whether a ~ is in front of a test that needs one, and of no other."""
+        if not test.startswith(PROGRAMS[0]):
+            if is_apart:
+                self.errors.append(where + f'{name} is no unit test: take the ~ away')
+            return
+        text = text_of(self.top, test, set())
+        header = re.escape(os.path.basename(source)) + r'\.h"'
+        is_named = (re.search(r'#include "(?:[^"]*/)?' + header, text) or
+                    any(re.search(rf'\b{word}\b', text) for word in names_of(self.top, source)))
+        if is_named and is_apart:
+            self.errors.append(where + f'{name} names something of {source}: take the ~ away')
+        elif not is_named and not is_apart:
+            self.errors.append(where + f'{name} neither includes the header of {source} nor names a '
+                               f'function of it: write its tests, or ~{name} if it runs it all the same')
 
     def complete(self):
         for source, tests in self.tests.items():
