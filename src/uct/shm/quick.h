@@ -7,8 +7,9 @@
  *
  * It shows by the time that it takes to write a payload of at least RI_QUICK_LENGTH bytes by the
  * caches. A ring is slow after RI_QUICK_TIMES slow payloads, of which each quick one makes up for
- * two: the first lap is always slow, as no cache has its lines. A slow ring is tried again after
- * RI_QUICK_RETRY payloads that a quick one would have taken.
+ * two: the first lap is always slow, as no cache has its lines. A slow ring is tried again by
+ * RI_QUICK_TRIALS payloads, after RI_QUICK_RETRY others that a quick ring would have taken. If it
+ * is still slow, twice as many pass it by until the next trial.
  */
 #ifndef RI_QUICK_H
 #define RI_QUICK_H
@@ -17,7 +18,9 @@
 
 #define RI_QUICK_LENGTH 16384 /* bytes: shorter payloads tell nothing */
 #define RI_QUICK_TIMES  64    /* slow payloads after which a ring is slow */
-#define RI_QUICK_RETRY  1024  /* payloads after which a slow ring is tried again */
+#define RI_QUICK_RETRY  1024u /* payloads after which a slow ring is tried again */
+#define RI_QUICK_TRIALS 8     /* slow payloads after which it is slow again */
+#define RI_QUICK_DOUBLE 4     /* the most times that the number of others is doubled */
 
 /** A payload is quick that is written at so many bytes in a tick (ucs/clock.h) or more; 0: no ring
  * is quick. Set by the configuration. */
@@ -26,8 +29,8 @@ extern double ri_quick_rate;
 /* What the sender knows of one ring. All 0: it is taken for quick, until it is known. */
 typedef struct ri_quick {
     uint32_t slow; /* slow payloads less two for each quick one, 0 to RI_QUICK_TIMES */
-    uint32_t
-            passed_by; /* number of payloads that went another way, as the ring is slow */
+    uint32_t passed_by; /* payloads that went another way, as the ring is slow */
+    uint32_t doubled;   /* how often the number until the next trial was doubled */
 } ri_quick_t;
 
 /** @return Whether a ring is quick, if its receiver is not far (distance.h). */
@@ -41,6 +44,7 @@ static inline void ri_quick_note(ri_quick_t *quick, int was_quick)
 {
     if (was_quick) {
         quick->slow -= (quick->slow < 2) ? quick->slow : 2;
+        quick->doubled = 0;
     } else if (quick->slow < RI_QUICK_TIMES) {
         ++quick->slow;
     }
@@ -54,11 +58,13 @@ static inline void ri_quick_judge(ri_quick_t *quick, uint32_t length, uint64_t t
 }
 
 /** A payload that a quick ring would take goes another way, as this one is slow. After some of them
- * it is taken for quick again. */
+ * the ring is tried again. */
 static inline void ri_quick_pass_by(ri_quick_t *quick)
 {
-    if (++quick->passed_by % RI_QUICK_RETRY == 0) {
-        quick->slow = 0;
+    if (++quick->passed_by >= (RI_QUICK_RETRY << quick->doubled)) {
+        quick->passed_by = 0;
+        quick->doubled += (quick->doubled < RI_QUICK_DOUBLE);
+        quick->slow = RI_QUICK_TIMES - RI_QUICK_TRIALS;
     }
 }
 

@@ -96,17 +96,36 @@ TEST_F(test_quick, far)
 TEST_F(test_quick, is_tried_again)
 {
     carry_times(RI_QUICK_TIMES, NEVER);
-    for (unsigned round = 0; round < 3; ++round) {
-        for (unsigned i = 0; i < RI_QUICK_RETRY; ++i) {
-            ASSERT_FALSE(ri_ring_tx_is_quick(&m_tx)) << i;
+    for (unsigned round = 0; round < RI_QUICK_DOUBLE + 3; ++round) {
+        unsigned others = RI_QUICK_RETRY << std::min<unsigned>(round, RI_QUICK_DOUBLE);
+
+        for (unsigned i = 0; i < others; ++i) {
+            ASSERT_FALSE(ri_ring_tx_is_quick(&m_tx)) << i << " in round " << round;
             ri_quick_pass_by(&m_tx.quick);
         }
-        for (unsigned i = 0; i < RI_QUICK_TIMES; ++i) {
-            ASSERT_TRUE(ri_ring_tx_is_quick(&m_tx)) << i;
+        for (unsigned i = 0; i < RI_QUICK_TRIALS; ++i) {
+            ASSERT_TRUE(ri_ring_tx_is_quick(&m_tx)) << i << " in round " << round;
             carry(NEVER);
         }
     }
     EXPECT_FALSE(ri_ring_tx_is_quick(&m_tx));
+}
+
+/* Once it was quick, it is tried again as soon as at first. */
+TEST_F(test_quick, is_tried_again_after_it_was_quick)
+{
+    carry_times(RI_QUICK_TIMES, NEVER);
+    for (unsigned i = 0; i < 100 * RI_QUICK_RETRY; ++i) {
+        ri_quick_pass_by(&m_tx.quick);
+    }
+    carry(ALWAYS);
+    carry_times(RI_QUICK_TIMES, NEVER);
+    m_tx.quick.passed_by = 0;
+    for (unsigned i = 0; i < RI_QUICK_RETRY; ++i) {
+        ASSERT_FALSE(ri_ring_tx_is_quick(&m_tx)) << i;
+        ri_quick_pass_by(&m_tx.quick);
+    }
+    EXPECT_TRUE(ri_ring_tx_is_quick(&m_tx));
 }
 
 } // namespace
