@@ -8,6 +8,7 @@
 #include "../core/timeline_notes.h"
 #include "../core/recv_req.h"
 #include "../core/exchange.h"
+#include "../core/row.h"
 #include "../core/types/module.h"
 #include "deliver.h"
 #include "../../ucs/log.h"
@@ -29,6 +30,7 @@ static ri_recv_req_t *assembly_match(ri_stream_t *stream, uint32_t sn, uint64_t 
 
     if (length > ri_config.eager_thresh) {
         ri_exchange_note(stream->peer);
+        ri_row_note_receive(stream->peer);
         ri_promises.learn_waiting(recv, stream);
     }
     ri_trace(&worker->trace, RI_TRACE_MATCHED, tag, length);

@@ -8,6 +8,7 @@
  */
 #include "../core/activity.h"
 #include "../core/exchange.h"
+#include "../core/row.h"
 #include "../core/memory.h"
 #include "../link/planes.h"
 #include "../order/arrival.h"
@@ -98,6 +99,7 @@ static ucs_status_t fetch_start(ri_recv_req_t *recv, ri_stream_t *stream,
     ri_activity_note_copy(stream->worker, arrival->length);
     facts = fetch_facts(recv, stream, arrival);
     ri_exchange_note(stream->peer);
+    ri_row_note_receive(stream->peer);
     if (facts.slot_named) {
         named      = fetch_look_at_slot(&facts, recv, stream, arrival);
         terms.slot = &named;

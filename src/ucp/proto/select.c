@@ -94,7 +94,7 @@ static int select_may_both(const ri_select_param_t *param)
     int one_by_one = param->exchanges ? (param->alone && !param->crowded) :
                                         !param->peer_sends;
 
-    return (param->pieces && one_by_one) || param->spread;
+    return (param->pieces && (one_by_one || param->in_row)) || param->spread;
 }
 
 /* Both sides may copy, and the receiver says who does. If both send, each has a copy of its own to
@@ -104,7 +104,8 @@ static int select_has_coop(const ri_select_param_t *param)
 {
     return !select_is_for_one(param) &&
            ((param->length >= param->coop_thresh) ||
-            (param->exchanges && (param->coop_thresh != SIZE_MAX))) &&
+            ((param->exchanges || (param->in_row && !select_may_write(param))) &&
+             (param->coop_thresh != SIZE_MAX))) &&
            (param->length <= RI_SLOT_LENGTH_MAX) && select_may_both(param) &&
            param->has_ring && param->slot_free && param->polls;
 }

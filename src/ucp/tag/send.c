@@ -13,6 +13,7 @@
 #include "../core/exchange.h"
 #include "../core/memory.h"
 #include "../core/types/module.h"
+#include "../core/row.h"
 #include "../core/send_req.h"
 #include "../core/timeline_notes.h"
 #include "../in/channel_in.h"
@@ -202,10 +203,18 @@ static int send_has_room(const ri_send_req_t *req)
     return ri_activity_is_prompt(conn->worker) || send_peer_sends(conn, 0);
 }
 
-/* Whether a message above EAGER_THRESH is one of an exchange (*exchanges_p), or the ring is to take
- * it (*takes_p); neither, if neither is good for it. */
-static void send_ask_ring(const ri_send_req_t *req, unsigned host_plane, int may_exchange,
-                          int *exchanges_p, int *takes_p)
+/* What comes into question within the host for a message above EAGER_THRESH; none of it is good for
+ * a message for which all is 0. */
+typedef struct send_host {
+    int in_row;    /* it is one of several (core/row.h) */
+    int exchanges; /* it is one of an exchange (core/exchange.h) */
+    int by_ring;   /* the ring is to take it */
+} send_host_t;
+
+/* A contiguous message in a row goes through a quick ring only: another one would hold up those
+ * behind it. */
+static void send_ask_contig(const ri_send_req_t *req, unsigned host_plane,
+                            int may_exchange, send_host_t *host)
 {
     ri_conn_t *conn    = req->conn;
     size_t length      = req->data.length;
@@ -214,12 +223,31 @@ static void send_ask_ring(const ri_send_req_t *req, unsigned host_plane, int may
                                                         RI_EXCHANGE_QUICK_PARTS);
     int has_room       = beats_exchange && send_has_room(req);
 
-    *exchanges_p = may_exchange && !has_room && send_exchanges(req, host_plane);
-    if (!beats_exchange && !*exchanges_p &&
+    host->exchanges = may_exchange && !has_room && send_exchanges(req, host_plane);
+    if (!beats_exchange && !host->exchanges &&
         (is_quick || (length <= send_ring_max(req)))) {
         has_room = send_has_room(req);
     }
-    *takes_p = has_room;
+    host->by_ring = has_room && (is_quick || !host->in_row);
+}
+
+/* Ask for a message that is about to be sent. @a may_exchange: it need not end fast. */
+static send_host_t send_ask_host(const ri_send_req_t *req, int has_ring,
+                                 unsigned host_plane, int may_exchange)
+{
+    ri_conn_t *conn  = req->conn;
+    send_host_t host = {0};
+
+    if (!has_ring || (req->data.length <= ri_config.eager_thresh)) {
+        return host;
+    }
+    host.in_row = (host_plane != 0) && (conn->peer != NULL) && ri_row_ask(req);
+    if (ri_dt_is_contig(&req->data)) {
+        send_ask_contig(req, host_plane, may_exchange, &host);
+    } else if (ri_dt_is_spread(&req->data)) {
+        host.by_ring = (req->data.length <= conn->ring_limits.runs) && send_has_room(req);
+    }
+    return host;
 }
 
 /* Whether a message leaves half of the pool to those that are not as long. */
@@ -263,24 +291,16 @@ static size_t send_hybrid_away(const ri_send_req_t *req)
 static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
                                     const ri_rtr_t *rtr, const ucp_request_param_t *param)
 {
-    int ends_fast   = !!(param->op_attr_mask &
+    int ends_fast    = !!(param->op_attr_mask &
                        (UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL | UCP_OP_ATTR_FLAG_FAST_CMPL));
-    ri_conn_t *conn = req->conn;
-    size_t length   = req->data.length;
-    int is_long     = (length > ri_config.eager_thresh);
-    int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
-    int has_channel = ri_channel_send_can(conn, length);
-    unsigned host   = ri_planes_host(conn);
-    int in_runs     = ri_dt_is_spread(&req->data);
-    int pieces      = (host != 0) ? ri_dt_fits(&req->data) : ri_dt_fits_net(&req->data);
-    int exchanges   = 0;
-    int ring_takes  = 0;
-
-    if (has_ring && is_long && ri_dt_is_contig(&req->data)) {
-        send_ask_ring(req, host, !ends_fast, &exchanges, &ring_takes);
-    } else if (has_ring && is_long && in_runs) {
-        ring_takes = (length <= conn->ring_limits.runs) && send_has_room(req);
-    }
+    ri_conn_t *conn  = req->conn;
+    size_t length    = req->data.length;
+    int is_long      = (length > ri_config.eager_thresh);
+    int has_ring     = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
+    int has_channel  = ri_channel_send_can(conn, length);
+    unsigned plane   = ri_planes_host(conn);
+    int pieces       = (plane != 0) ? ri_dt_fits(&req->data) : ri_dt_fits_net(&req->data);
+    send_host_t host = send_ask_host(req, has_ring, plane, !ends_fast);
 
     return (ri_select_param_t){
             .self        = !!(conn->flags & RI_CONN_SELF),
@@ -294,23 +314,24 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .am_ready    = !!(conn->flags & RI_CONN_AM_READY),
             .has_hello   = (conn->remote_id == 0),
             .contig      = ri_dt_is_contig(&req->data),
-            .ring_takes  = ring_takes,
+            .ring_takes  = host.by_ring,
             .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
             .pieces      = pieces,
-            .spread      = in_runs && (length >= ri_config.coop_thresh) &&
+            .spread = ri_dt_is_spread(&req->data) && (length >= ri_config.coop_thresh) &&
                       ri_coop_send_try_spread(conn),
-            .gathers     = (rtr != NULL) && ri_dt_has_long_runs(&req->data),
-            .awaited     = exchanges || ((conn->peer != NULL) && conn->peer->hint.ready),
+            .gathers = (rtr != NULL) && ri_dt_has_long_runs(&req->data),
+            .awaited = host.exchanges || ((conn->peer != NULL) && conn->peer->hint.ready),
             .pool_free   = is_long && ri_pool_has(&conn->worker->pool, length),
             .peer_sends  = (length >= ri_config.coop_thresh) && send_peer_sends(conn, 0),
-            .exchanges   = exchanges,
-            .alone       = (conn->coop.slots == 0),
+            .exchanges   = host.exchanges,
+            .alone       = (conn->coop.slots == 0) && !host.in_row,
+            .in_row      = host.in_row && !ri_row_is_mutual(conn->peer),
             .crowded     = ri_exchange_is_crowded(conn->worker),
             .slot_free   = 1, /* or it turns out to be lacking */
             .rtr_by_net  = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
             .rtr_in_runs = (rtr != NULL) && ri_rtr_table_is_in_runs(rtr),
             .rtr_room    = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
-            .host_plane  = host,
+            .host_plane  = plane,
             .net_plane   = ri_planes_net(conn),
             .scheme      = ri_config.scheme,
             .length      = length,

@@ -114,6 +114,7 @@ typedef struct ri_wire_rts {
     64 /* with SENDS: an RTR has said where to, and the message is on its way */
 #define RI_WIRE_RTS_SPREAD \
     128 /* the data is in runs: it comes by a shelf only, or as a NACK asks for */
+#define RI_WIRE_RTS_ROW 256 /* with a slot: the sender has others on their way */
 
 /* The payload of PLACED. */
 typedef struct ri_wire_placed {

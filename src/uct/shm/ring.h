@@ -156,10 +156,10 @@ static_assert(offsetof(ri_ring_record_t, payload) == 24, "24 bytes of header");
 
 /* Beside the lines a ring has slots, for messages of its sender that both sides copy (slot.h); and
  * grants, for receives of its sender that its receiver may write (grant.h). */
-#define RI_RING_SLOTS  15
+#define RI_RING_SLOTS  47
 #define RI_RING_GRANTS 32
 
-/* First page of the shared memory; the lines follow. */
+/* The first pages of the shared memory; the lines follow. */
 typedef struct ri_ring_control {
     uint64_t cookie;  /* known to both sides by the offer of the ring */
     uint32_t version; /* RI_RING_VERSION */
@@ -177,8 +177,8 @@ typedef struct ri_ring_control {
 } ri_ring_control_t;
 
 /* The version of ri_ring_control_t and of the records. */
-#define RI_RING_VERSION      2
-#define RI_RING_CONTROL_SIZE 4096
+#define RI_RING_VERSION      3
+#define RI_RING_CONTROL_SIZE 8192
 
 /* What the sender has made of the shelf (ri_ring_control_t.shelf_state). */
 enum {
@@ -188,7 +188,7 @@ enum {
 };
 
 static_assert(offsetof(ri_ring_control_t, consumed) == RI_RING_LINE, "a line of its own");
-static_assert(sizeof(ri_ring_control_t) <= RI_RING_CONTROL_SIZE, "the first page");
+static_assert(sizeof(ri_ring_control_t) <= RI_RING_CONTROL_SIZE, "the first pages");
 
 /*
  * The sender's end. It is open from ri_ring_open() to ri_ring_tx_close(): then control is NULL, and

@@ -59,8 +59,10 @@ enum {
     RI_RING_SLOT_METHOD_SHELF,      /* parts go by a shelf */
     RI_RING_SLOT_METHOD_BOTH,       /* the receiver reads, and the sender writes */
     RI_RING_SLOT_METHOD_SHELF_ONLY, /* the sender must not write the receive's memory */
-    RI_RING_SLOT_METHOD_READ, /* the receiver reads all, unless it does not come to it */
-    RI_RING_SLOT_METHOD_WRITE /* the sender writes all, unless it does not come to it */
+    RI_RING_SLOT_METHOD_READ,  /* the receiver reads all, unless it does not come to it */
+    RI_RING_SLOT_METHOD_WRITE, /* the sender writes all, unless it does not come to it */
+    /* of a row of messages, the receiver reads the oldest, and the sender writes the newest */
+    RI_RING_SLOT_METHOD_ROW
 };
 
 /* ri_ring_slot_t.claimed: the slot was withdrawn before anything was claimed. */

@@ -202,14 +202,21 @@ struct ri_conn {
 
     /* Slots of the ring, for messages that both sides copy; a bit each. */
     struct {
-        uint32_t slots; /* slots that sends have */
+        uint64_t slots; /* slots that sends have */
         /* slots of sends that were complete before their RTS was read */
-        uint32_t unread;
+        uint64_t unread;
         ri_shelf_tx_t shelf; /* of the ring; open if the receiver has made one */
         int shelf_used;      /* parts of the latest message have gone by it */
         unsigned refused;    /* how often data in runs could not go by it of late */
         unsigned untried;    /* sends of data in runs that were not tried for that */
     } coop;
+
+    /* Long messages within the host that are sent one behind the other (core/row.h). */
+    struct {
+        uint32_t length; /* messages of the row up to now */
+        uint32_t last;   /* of the row before */
+        int on;          /* the latest message is one of several */
+    } row;
 
     /* What its close looks at (run/close.h). */
     struct {

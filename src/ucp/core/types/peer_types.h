@@ -139,6 +139,12 @@ struct ri_peer {
         uint8_t untried; /* messages that were sent while met was 0, modulo 256 */
     } exchange;
 
+    /* Long messages within the host of late (core/row.h). */
+    struct {
+        uint32_t sent;
+        uint32_t received;
+    } row;
+
     uint8_t closing; /* the peer has said that its application closes the last endpoint to this
                         worker, and has sent nothing by a new one */
     uint8_t all_bye; /* BYE has come by all of its streams */

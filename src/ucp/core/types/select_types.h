@@ -37,6 +37,7 @@ typedef struct ri_select_param {
     int slot_free;    /* the ring has a slot that is free */
     int peer_sends;   /* the receiver has sent what was not taken yet */
     int exchanges; /* both send at the same time: of a message with a slot one of them copies all */
+    int in_row;          /* it is one of several to the receiver (core/row.h) */
     int alone;           /* no other message to the receiver has a slot */
     int crowded;         /* the two processes may have to take turns on one processor */
     int rtr_by_net;      /* the RTR came through the network; else within the host */

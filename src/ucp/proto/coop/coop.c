@@ -14,6 +14,9 @@
 #define COOP_READS       16
 #define COOP_READS_SHELF 2
 
+/* So many sends of a row are looked at in a round, besides the one that is to be written. */
+#define COOP_ROW_LOOKS 4
+
 /* @return One part in how many may be of a send: 1 if there is nothing to be read. */
 static unsigned coop_reads(const ri_worker_t *worker)
 {
@@ -51,22 +54,58 @@ static void coop_end(ri_coop_t *coop, ri_coop_state_t state)
     }
 }
 
+/* @return The newest send of a row whose receive is known, and of which nothing is claimed yet;
+ * NULL: there is none. */
+static ri_coop_t *coop_newest_of_row(const ri_worker_t *worker)
+{
+    const ucs_list_link_t *at;
+    ri_coop_t *coop;
+
+    for (at = worker->coop.list.prev; at != &worker->coop.list; at = at->prev) {
+        coop = ucs_container_of(at, ri_coop_t, list);
+        if (coop->is_send && ri_coop_send_learn_target(coop) && coop->in_row &&
+            ri_coop_side_is_untouched(coop)) {
+            return coop;
+        }
+    }
+    return NULL;
+}
+
+/* Whether a round passes a send of a row by: while others are to be written it is enough to see
+ * what has become of the oldest ones, which the receiver reads. */
+static int coop_passes(const ri_coop_t *coop, const ri_coop_t *newest, unsigned *looked_p)
+{
+    return coop->is_send && coop->in_row && (newest != NULL) && (coop != newest) &&
+           (++*looked_p > COOP_ROW_LOOKS);
+}
+
+/* Whether a side may copy the next part. Of the sends of a row that is the newest, of which nothing
+ * is claimed yet, as long as there is one. */
+static int coop_may_copy(const ri_coop_t *coop, const ri_coop_t *newest)
+{
+    return !coop->is_send || !coop->in_row || (newest == NULL) || (coop == newest);
+}
+
 /* One round, from the oldest: callbacks may end others, or add some. One part in all is copied, of
  * a send or of a receive, so that the caller has its turn. @return Number of events. */
 static unsigned coop_round(ri_worker_t *worker, int sends)
 {
-    unsigned count  = worker->num_coops;
-    unsigned events = 0;
+    const ri_coop_t *newest = sends ? coop_newest_of_row(worker) : NULL;
+    unsigned count          = worker->num_coops;
+    unsigned looked         = 0;
+    unsigned events         = 0;
     ri_coop_state_t state;
     ri_coop_t *coop;
 
     for (; (count > 0) && (worker->num_coops > 0); --count) {
         coop = ucs_list_extract_head(&worker->coop.list, ri_coop_t, list);
         ucs_list_add_tail(&worker->coop.list, &coop->list);
-        if (coop->is_send && !ri_coop_send_learn_target(coop)) {
+        if (coop_passes(coop, newest, &looked) ||
+            (coop->is_send && !ri_coop_send_learn_target(coop))) {
             continue;
         }
-        state = ri_coop_copy_step(coop, (events == 0) && (coop->is_send == sends));
+        state = ri_coop_copy_step(coop, (events == 0) && (coop->is_send == sends) &&
+                                                coop_may_copy(coop, newest));
         if (state == RI_COOP_WAITS) {
             continue;
         }

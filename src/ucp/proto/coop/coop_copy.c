@@ -5,6 +5,7 @@
  * The copy itself, which is the same at both sides but for its direction.
  */
 #include "coop_copy.h"
+#include "coop_row.h"
 #include "coop_shelf.h"
 #include "../rndv/read_generic.h"
 #include "../../core/activity.h"
@@ -192,6 +193,9 @@ static uint32_t coop_by_plane_alone(ri_coop_t *coop)
     int other_side  = coop->is_send ? (method == RI_RING_SLOT_METHOD_READ) :
                                       (coop->exchanged && coop->by_writer);
 
+    if (coop->in_row) {
+        return ri_coop_row_most(coop);
+    }
     if (other_side && !coop_is_in_vain(coop, ri_coop_side_patience(coop))) {
         return COOP_NONE;
     }

@@ -6,6 +6,7 @@
  */
 #include "coop_recv.h"
 #include "coop_exchange.h"
+#include "coop_row.h"
 #include "coop_shelf.h"
 #include "../../core/recv_req.h"
 #include "../rndv/am_rndv.h"
@@ -92,7 +93,8 @@ static ucs_status_t coop_finish_recv(ri_coop_t *coop, ri_coop_state_t state)
     uint32_t req_id      = coop->req_id;
     ucs_status_t outcome = coop_outcome(coop, state);
 
-    if ((outcome == UCS_OK) && !coop->exchanged && ri_dt_is_contig(&recv->data)) {
+    if ((outcome == UCS_OK) && !coop->exchanged && !coop->in_row &&
+        ri_dt_is_contig(&recv->data)) {
         ri_peer_note_read(stream->peer, recv->info.length,
                           ri_clock_ticks() - coop->matched_at);
     }
@@ -151,7 +153,7 @@ static ri_coop_t *coop_new_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32
                rts->num_segments * sizeof(rts->segments[0]));
         ++stream->coop.num;
         ri_coop_copy_attach(coop);
-        if (ri_coop_exchange_use(coop)) {
+        if (ri_coop_row_use(coop, rts) || ri_coop_exchange_use(coop)) {
             ri_coop_shelf_pass(stream);
         } else {
             ri_coop_shelf_use(coop);
@@ -257,6 +259,9 @@ static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
                               memory_order_release);
     }
 
+    if (coop->in_row && stream->worker->progressing) {
+        return UCS_INPROGRESS; /* when all of the row that is here has been matched */
+    }
     state = ri_coop_copy_step(coop, 1);
     if ((coop->exhausted || coop->by_writer) && ri_slot_is_withdrawn(slot)) {
         coop_free_recv(coop, 0);

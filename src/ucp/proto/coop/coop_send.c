@@ -24,7 +24,7 @@
 static void coop_free_send(ri_coop_t *coop)
 {
     ri_conn_t *conn = coop->send->conn;
-    uint32_t bit    = 1u << coop->number;
+    uint64_t bit    = 1ul << coop->number;
 
     conn->coop.slots &= ~bit;
     conn->coop.shelf_used = coop->by_shelf;
@@ -78,6 +78,7 @@ int ri_coop_send_learn_target(ri_coop_t *coop)
         coop->known          = (coop->memory.address != 0);
         if (coop->known) {
             coop_note_hint(coop);
+            coop->in_row = (ri_slot_method(coop->slot) == RI_RING_SLOT_METHOD_ROW);
         }
     }
     return coop->known;
@@ -110,7 +111,7 @@ static int coop_find_slot(const ri_conn_t *conn)
     int i;
 
     for (i = 0; i < RI_RING_SLOTS; ++i) {
-        if (!(conn->coop.slots & (1u << i)) &&
+        if (!(conn->coop.slots & (1ul << i)) &&
             !ri_slot_is_busy(&conn->ring->control->slots[i])) {
             return i;
         }
@@ -166,8 +167,8 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     coop->shelf_only     = coop->spread;
     coop->num_segments   = rts.rts.num_segments;
     memcpy(coop->segments, rts.rts.segments, sizeof(coop->segments));
-    conn->coop.slots |= 1u << number;
-    conn->coop.unread &= ~(1u << number); /* it was read: the slot was free */
+    conn->coop.slots |= 1ul << number;
+    conn->coop.unread &= ~(1ul << number); /* it was read: the slot was free */
     req->proto_state = coop;
     ri_coop_copy_attach(coop);
 
@@ -176,7 +177,8 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
         ri_rtr_table_end(rtr, RI_RING_GRANT_SLOT);
     }
     rts.rts.slot = number + 1;
-    rts.rts.flags |= coop->offered ? RI_WIRE_RTS_OFFERED : 0;
+    rts.rts.flags |= (coop->offered ? RI_WIRE_RTS_OFFERED : 0) |
+                     (conn->row.on ? RI_WIRE_RTS_ROW : 0);
     status = ri_rndv_send(req, &rts.rts);
     if (UCS_STATUS_IS_ERR(status) && (req->proto_state != NULL)) {
         ri_slot_release(coop->slot); /* nobody was told; the copy ends with the request */
@@ -278,7 +280,7 @@ uint64_t ri_coop_send_done(const ri_conn_t *conn)
     unsigned i;
 
     for (i = 0; (conn->coop.slots >> i) != 0; ++i) {
-        if (conn->coop.slots & (1u << i)) {
+        if (conn->coop.slots & (1ul << i)) {
             done += ri_slot_done(&conn->ring->control->slots[i]);
         }
     }
@@ -290,7 +292,7 @@ int ri_coop_send_is_unread(const ri_conn_t *conn)
     unsigned i;
 
     for (i = 0; (conn->coop.unread >> i) != 0; ++i) {
-        if ((conn->coop.unread & (1u << i)) &&
+        if ((conn->coop.unread & (1ul << i)) &&
             ri_slot_is_busy(&conn->ring->control->slots[i])) {
             return 1;
         }
@@ -312,6 +314,7 @@ static ucs_status_t coop_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 static const char *coop_why(const ri_select_param_t *facts)
 {
     return facts->exchanges ? "both send at once, the first copies" :
+           facts->in_row    ? "one of several, each side copies whole ones" :
                               "two copy faster than one";
 }
 

@@ -33,6 +33,7 @@ struct ri_coop {
     uint8_t shelf_only;  /* the sender's data is in runs: nothing goes by the plane */
     uint8_t exchanged;   /* of a receive: one side copies all, see coop_exchange.h */
     uint8_t by_writer;   /* of a receive that is exchanged: the sender copies all */
+    uint8_t in_row;      /* one of several messages, see coop_row.h */
     ucs_status_t status; /* of a receive: UCS_OK, or how it has to end */
     /* So often has a step found nothing on the shelf, or no room there, since the latest part
      * went by it; or nothing of what the other side is to copy. */
@@ -89,6 +90,13 @@ static inline ri_peer_t *ri_coop_side_peer(const ri_coop_t *coop)
 static inline int ri_coop_side_has_runs(const ri_coop_t *coop)
 {
     return coop->spread || coop->shelf_only;
+}
+
+/** @return Whether nothing of a copy is claimed yet. */
+static inline int ri_coop_side_is_untouched(const ri_coop_t *coop)
+{
+    return !coop->exhausted &&
+           (atomic_load_explicit(&coop->slot->claimed, memory_order_relaxed) == 0);
 }
 
 /** Receiver: @return Whether the slot was withdrawn, before anything was claimed. It

@@ -98,6 +98,7 @@ extern "C" {
 #include "ucp/proto/coop/coop_recv.h"
 #include "ucp/proto/coop/coop_methods.h"
 #include "ucp/core/exchange.h"
+#include "ucp/core/row.h"
 #include "ucp/proto/coop/coop_send.h"
 #include "ucp/proto/pool/pool_send.h"
 #include "ucp/link/keys.h"

@@ -409,14 +409,44 @@ TEST(test_select, exchange)
     }
 }
 
-/* COOP_THRESH=inf turns slots off. */
-TEST(test_select, exchange_without_slots)
+/* Of several messages on their way both sides copy whole ones, also below COOP_THRESH; but for what is
+ * over at once otherwise. */
+TEST(test_select, row)
 {
-    ri_select_param_t param = make_param(FULL | AWAITED, COOP_THRESH);
+    const struct {
+        unsigned what;
+        size_t length;
+        ri_proto_t proto;
+    } rows[] = {
+            {FULL | AWAITED, EAGER_THRESH + 1, RI_PROTO_COOP},
+            {FULL | AWAITED, COOP_THRESH, RI_PROTO_COOP},
+            {(FULL | AWAITED) & ~SLOT, EAGER_THRESH + 1, RI_PROTO_RNDV_GET},
+            {FULL | AWAITED | SLEEPS, EAGER_THRESH + 1, RI_PROTO_RNDV_GET},
+            {FULL | AWAITED | EARLY, EAGER_THRESH + 1, RI_PROTO_RTR_HOST},
+            {FULL, HYBRID_THRESH, RI_PROTO_POOL},
+            {FULL, HYBRID_THRESH + 1, RI_PROTO_COOP},
+    };
 
-    param.exchanges = param.alone = 1;
-    param.coop_thresh             = SIZE_MAX;
-    EXPECT_EQ(RI_PROTO_RNDV_GET, ri_select(&param).proto);
+    for (const auto &r : rows) {
+        ri_select_param_t param = make_param(r.what, r.length);
+
+        param.in_row     = 1;
+        param.peer_sends = 1;
+        EXPECT_EQ(r.proto, ri_select(&param).proto) << "row " << &r - rows;
+    }
+}
+
+/* COOP_THRESH=inf turns slots off. */
+TEST(test_select, no_slots)
+{
+    for (int in_row : {0, 1}) {
+        ri_select_param_t param = make_param(FULL | AWAITED, COOP_THRESH);
+
+        param.exchanges = param.alone = !in_row;
+        param.in_row                  = in_row;
+        param.coop_thresh             = SIZE_MAX;
+        EXPECT_EQ(RI_PROTO_RNDV_GET, ri_select(&param).proto);
+    }
 }
 
 /* A slot cannot count the parts of what is longer. */

@@ -77,6 +77,19 @@ TEST(test_select_why, nothing_is_offered)
                  ri_select_why(&param, ri_select(&param)));
 }
 
+/* Several messages */
+TEST(test_select_why, who_copies_of_several)
+{
+    ri_select_param_t param = make_param(FULL | AWAITED, COOP_THRESH);
+
+    param.in_row = 1;
+    EXPECT_STREQ("one of several, each side copies whole ones",
+                 ri_select_why(&param, ri_select(&param)));
+    param.exchanges = param.alone = 1;
+    EXPECT_STREQ("both send at once, the first copies",
+                 ri_select_why(&param, ri_select(&param)));
+}
+
 TEST(test_select_why, ring_above_the_threshold)
 {
     ri_select_param_t param = make_param(RING | READY, EAGER_THRESH + 1);

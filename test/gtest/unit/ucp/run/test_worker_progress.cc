@@ -169,9 +169,13 @@ protected:
     /* The receiver cannot read what is in the pool. */
     void refuse_pool()
     {
+        size_t coop_thresh = ri_config.coop_thresh;
+
+        ri_config.coop_thresh = SIZE_MAX; /* those that have no buffer are a row */
         for (int i = 0; (i < 10) && ucs_list_is_empty(&m_conn->lent); ++i) {
             m_a->send(m_conn, bytes(MEDIUM), 5);
         }
+        ri_config.coop_thresh = coop_thresh;
         ASSERT_FALSE(ucs_list_is_empty(&m_conn->lent));
         wire_msg msg(RI_WIRE_NACK, m_conn->id,
                      ucs_list_head(&m_conn->lent, ri_pool_buffer_t, list)->id);

@@ -301,7 +301,7 @@ TEST_F(test_coop, who_also_sends_reads_alone)
 
 TEST_F(test_coop, more_than_there_are_slots)
 {
-    const unsigned count = 40;
+    const unsigned count = RI_RING_SLOTS + 25;
     std::vector<bytes> content;
     std::vector<recv_ptr> r;
     std::vector<send_ptr> s;

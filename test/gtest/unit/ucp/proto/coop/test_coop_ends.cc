@@ -92,7 +92,7 @@ TEST_F(test_coop_ends, a_slot_of_another_message)
     bytes content = pattern(1, LONG), other = pattern(2, LONG);
     send_ptr s = send_unmatched(content, 5);
 
-    for (uint16_t number : {1, 2, 15, 16, 65535}) {
+    for (uint16_t number : {1, 2, RI_RING_SLOTS, RI_RING_SLOTS + 1, 65535}) {
         wire_msg msg(RI_WIRE_RTS, stream()->id, ++m_conn->tx_sn);
         ri_segment_t segment = {reinterpret_cast<uintptr_t>(other.data()), LONG};
         ri_wire_rts_t rts    = {};

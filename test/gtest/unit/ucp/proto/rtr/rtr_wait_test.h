@@ -66,6 +66,7 @@ protected:
     {
         m_a->send(m_conn, bytes(length), tag);
         m_b->progress();
+        m_a->progress(); /* or the next one would be one of a row */
     }
 };
 

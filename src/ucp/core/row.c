@@ -1,0 +1,66 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "row.h"
+#include "send_req.h"
+#include "types/peer_types.h"
+#include "../wire/wire.h"
+
+/* An earlier message is of the same row if so few have followed it: what was announced long ago
+ * waits for a receive that is not posted. */
+#define ROW_GAP 4
+
+/* After a row of so many messages another one is expected. */
+#define ROW_LONG 4
+
+/* Messages go both ways if one direction has at most so many times as many as the other one. */
+#define ROW_MUTUAL 4
+
+/* Whether a message follows another one. */
+static int row_follows(const ri_send_req_t *req)
+{
+    const ri_send_req_t *before;
+
+    if (req->list.prev == &req->conn->sends) {
+        return 0;
+    }
+    before = ucs_container_of(req->list.prev, ri_send_req_t, list);
+    return (req->sn - before->sn <= ROW_GAP) && (before->wire_type == RI_WIRE_RTS) &&
+           (before->waiting & RI_SEND_WAIT_MATCH);
+}
+
+/* Count a message of one direction, *which. */
+static void row_count(ri_peer_t *peer, uint32_t *which)
+{
+    if (++*which >= RI_ROW_COUNTED) {
+        peer->row.sent /= 2;
+        peer->row.received /= 2;
+    }
+}
+
+int ri_row_ask(const ri_send_req_t *req)
+{
+    ri_conn_t *conn = req->conn;
+    int follows     = row_follows(req);
+
+    row_count(conn->peer, &conn->peer->row.sent);
+    if (!follows) {
+        conn->row.last   = conn->row.length;
+        conn->row.length = 0;
+    }
+    ++conn->row.length;
+    conn->row.on = follows || (conn->row.last >= ROW_LONG);
+    return conn->row.on;
+}
+
+void ri_row_note_receive(ri_peer_t *peer)
+{
+    row_count(peer, &peer->row.received);
+}
+
+int ri_row_is_mutual(const ri_peer_t *peer)
+{
+    return ri_max(peer->row.sent, peer->row.received) <=
+           ROW_MUTUAL * ri_min(peer->row.sent, peer->row.received);
+}
