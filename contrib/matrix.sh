@@ -35,7 +35,7 @@ else
 fi
 # The benchmarks of the rows, as a pattern
 rows=${rows//,/|}
-rows=${rows/used/latency_used}
+rows=${rows/used/latency_used|bw_used}
 rows=${rows/fast/fast_receive}
 rows=${rows/progress/progress:.*}
 rows=${rows/coll/barrier|bcast|allreduce|alltoall|allgather}

@@ -252,7 +252,7 @@ BEGIN {
     num_states = split("near far", states, " ")
     num_places = split("mpich openmpi", places, " ")
     num_ranks = split("2 4 8 16", ranks, " ")
-    num_columns = split("latency latency_used bw bibw fast_receive", columns, " ")
+    num_columns = split("latency latency_used bw bw_used bibw fast_receive", columns, " ")
     num_coll = split("barrier bcast allreduce alltoall allgather", colls, " ")
     ROW = "%-8s %-24s %9s %-5s %9s %9s %-6s %7s %4s\n"
 }

@@ -29,15 +29,17 @@ static const char usage[] =
         "  latency_used  the same, with writing before and reading after it    us\n"
         "  rate          windows of 64 messages in one direction               Mmsg/s\n"
         "  bw            the same as bandwidth                                 MB/s\n"
+        "  bw_used       the same, with writing before and reading after them  MB/s\n"
         "  bibw          windows of 64 in both directions at once, the sum     MB/s\n"
         "  fast_receive  receive posted, barrier, then from the send until the\n"
         "                data is there                                         us\n"
         "  progress:C1/C2/C3/C4/C5/C6\n"
         "                computation before, between and after start and wait\n"
         "                (sender's, receiver's), in units of 18 us             us\n"
-        "rate, bw and progress also run with more ranks, an even number: 0 and 1 are a "
-        "pair,\n"
-        "and so on.\n"
+        "rate, bw, bw_used and progress also run with more ranks, an even number: 0 and "
+        "1 "
+        "are\n"
+        "a pair, and so on.\n"
         "Options:\n"
         "  -t SEC   time per point, without warm-up (0.15)\n"
         "  -w SEC   warm-up per point, beside what sets the length of a batch (0)\n"
@@ -119,13 +121,14 @@ static void print_progress(const point_t *point, const bench_mpi_result_t *resul
 }
 
 static const kind_t kinds[] = {
-        {"latency", 0, 1, 1, 0, latency_step, print_us},
-        {"latency_used", 0, 1, 1, 0, latency_used_step, print_us},
-        {"rate", 0, 0, WINDOW, 1, window_step, print_rate},
-        {"bw", 0, 0, WINDOW, 1, window_step, print_bandwidth},
-        {"bibw", 0, 1, WINDOW, 0, both_step, print_bandwidth},
-        {"fast_receive", 0, 0, 1, 0, fast_receive_step, print_us},
-        {"progress", 1, 0, 1, 1, progress_step, print_progress},
+        {"latency", 0, 1, 1, 0, 0, latency_step, print_us},
+        {"latency_used", 0, 1, 1, 0, 0, latency_used_step, print_us},
+        {"rate", 0, 0, WINDOW, 1, 0, window_step, print_rate},
+        {"bw", 0, 0, WINDOW, 1, 0, window_step, print_bandwidth},
+        {"bw_used", 0, 0, WINDOW, 1, 1, window_used_step, print_bandwidth},
+        {"bibw", 0, 1, WINDOW, 0, 0, both_step, print_bandwidth},
+        {"fast_receive", 0, 0, 1, 0, 0, fast_receive_step, print_us},
+        {"progress", 1, 0, 1, 1, 0, progress_step, print_progress},
         {0},
 };
 
@@ -227,7 +230,9 @@ static bool run_point(bench_mpi_t *bench, point_t *point, long fixed)
     bool right    = true;
     int i;
 
-    bench_mpi_fill(point->send, point->size, point->seed + bench->rank);
+    for (i = 0; i < (point->kind->has_sends ? messages : 1); ++i) {
+        bench_mpi_fill(window_send(point, i), point->size, point->seed + bench->rank);
+    }
     if (fixed == 0) {
         result = bench_mpi_measure(point->kind->step, bench, point);
     } else if (fixed > 1) {
@@ -248,27 +253,33 @@ static bool run_point(bench_mpi_t *bench, point_t *point, long fixed)
     return right;
 }
 
+/* Bytes that are enough for some messages of a point, and for what was needed before */
+static size_t most_of(size_t before, int messages, const point_t *point)
+{
+    size_t bytes = messages * point->size;
+
+    return (bytes > before) ? bytes : before;
+}
+
 static bool run_points(bench_mpi_t *bench, void *arg)
 {
     options_t *options = arg;
-    size_t max_size    = 0;
+    size_t max_send    = 0;
     size_t max_recv    = 0;
     bool right         = true;
     unsigned char *send, *recv;
+    const point_t *point;
     int i;
 
     if (options->version && (bench->rank == 0)) {
         bench_mpi_print_version();
     }
     for (i = 0; i < options->num_points; ++i) {
-        if (options->points[i].size > max_size) {
-            max_size = options->points[i].size;
-        }
-        if (options->points[i].messages * options->points[i].size > max_recv) {
-            max_recv = options->points[i].messages * options->points[i].size;
-        }
+        point    = &options->points[i];
+        max_send = most_of(max_send, point->kind->has_sends ? point->messages : 1, point);
+        max_recv = most_of(max_recv, point->messages, point);
     }
-    send = bench_mpi_alloc(max_size);
+    send = bench_mpi_alloc(max_send);
     recv = bench_mpi_alloc(max_recv);
     calibrate_computation(options);
     for (i = 0; i < options->num_points; ++i) {

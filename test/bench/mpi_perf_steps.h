@@ -35,6 +35,7 @@ struct kind {
     int both_receive; /* else rank 1 only, the odd ranks of more than one pair */
     int messages;     /* at a time, or fewer */
     int pairs;        /* also measures more than one */
+    int has_sends;    /* each message at a time is sent from memory of its own */
     bench_mpi_step_func_t step;
     void (*print)(const point_t *point, const bench_mpi_result_t *result);
 };
@@ -125,40 +126,77 @@ static unsigned char *window_recv(const point_t *point, int number)
     return point->recv + number * point->size;
 }
 
-/* The receiver says when a window has arrived. More than one pair: until all of them are done. */
-static void window_step(const bench_mpi_t *bench, void *arg, long count, double *seconds)
+/* Messages that are written meanwhile may not either */
+static unsigned char *window_send(const point_t *point, int number)
 {
-    const point_t *point = arg;
-    int size             = (int)point->size;
-    int peer             = bench->rank ^ 1;
-    char ack             = 0;
+    return point->send + (point->kind->has_sends ? number * point->size : 0);
+}
+
+static inline void send_window(const point_t *point, int peer, bool used)
+{
     MPI_Request reqs[WINDOW];
     MPI_Status statuses[WINDOW]; /* gcc warns of MPI_STATUSES_IGNORE in MPICH */
+    char ack;
+    int i;
+
+    for (i = 0; i < point->messages; ++i) {
+        if (used) {
+            write_all(window_send(point, i), point->size);
+        }
+        MPI_Isend(window_send(point, i), (int)point->size, MPI_BYTE, peer, TAG_DATA,
+                  MPI_COMM_WORLD, &reqs[i]);
+    }
+    MPI_Waitall(point->messages, reqs, statuses);
+    MPI_Recv(&ack, 1, MPI_CHAR, peer, TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static inline void receive_window(const point_t *point, int peer, bool used)
+{
+    MPI_Request reqs[WINDOW];
+    MPI_Status statuses[WINDOW];
+    char ack = 0;
+    int i;
+
+    for (i = 0; i < point->messages; ++i) {
+        MPI_Irecv(window_recv(point, i), (int)point->size, MPI_BYTE, peer, TAG_DATA,
+                  MPI_COMM_WORLD, &reqs[i]);
+    }
+    MPI_Waitall(point->messages, reqs, statuses);
+    if (used) {
+        read_all(point->recv, point->messages * point->size);
+    }
+    MPI_Send(&ack, 1, MPI_CHAR, peer, TAG_ACK, MPI_COMM_WORLD);
+}
+
+/* The receiver says when a window has arrived. More than one pair: until all of them are done. */
+static inline void windows(const bench_mpi_t *bench, const point_t *point, long count,
+                           bool used, double *seconds)
+{
     double start = bench_now();
     long i;
-    int j;
 
     for (i = 0; i < count; ++i) {
         if (bench->rank % 2 == 0) {
-            for (j = 0; j < point->messages; ++j) {
-                MPI_Isend(point->send, size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD,
-                          &reqs[j]);
-            }
-            MPI_Waitall(point->messages, reqs, statuses);
-            MPI_Recv(&ack, 1, MPI_CHAR, peer, TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            send_window(point, bench->rank ^ 1, used);
         } else {
-            for (j = 0; j < point->messages; ++j) {
-                MPI_Irecv(window_recv(point, j), size, MPI_BYTE, peer, TAG_DATA,
-                          MPI_COMM_WORLD, &reqs[j]);
-            }
-            MPI_Waitall(point->messages, reqs, statuses);
-            MPI_Send(&ack, 1, MPI_CHAR, peer, TAG_ACK, MPI_COMM_WORLD);
+            receive_window(point, bench->rank ^ 1, used);
         }
     }
     if (bench->num_ranks > 2) {
         MPI_Barrier(MPI_COMM_WORLD);
     }
     seconds[0] = bench_now() - start;
+}
+
+static void window_step(const bench_mpi_t *bench, void *arg, long count, double *seconds)
+{
+    windows(bench, arg, count, false, seconds);
+}
+
+static void window_used_step(const bench_mpi_t *bench, void *arg, long count,
+                             double *seconds)
+{
+    windows(bench, arg, count, true, seconds);
 }
 
 /* No side is done before its own receives are, so there is nothing to confirm */
