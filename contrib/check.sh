@@ -335,6 +335,7 @@ start_step()
     local name=$1 log
     number=$((number + 1))
     log=$logs/$(printf %02d "$number")-$name.log
+    : >"$log"
     (
         trap - INT TERM
         export CHECK_SH_ID=$check_id/$name
@@ -347,7 +348,7 @@ start_step()
         # Of this process and of all that it waited for
         times >"$build_dir/times.$name"
         exit $status
-    ) >"$log" 2>&1 </dev/null &
+    ) >>"$log" 2>&1 </dev/null & # behind what kill_late() writes meanwhile, not over it
     pid_of[$name]=$!
     log_of[$name]=$log
     number_of[$name]=$number
