@@ -15,8 +15,8 @@
 /* One value over the ranks of a job. */
 typedef struct info_spread {
     double sum, mean, least, most;
-    const info_process_t
-            *worst; /* the process that has the worst value, the first of several */
+    /* the process that has the worst value, the first of several */
+    const info_process_t *worst;
 } info_spread_t;
 
 /** Call @a func for each value that is not 0 everywhere, with the INFO_SUMMARY_CELLS texts of its

@@ -67,8 +67,8 @@ typedef struct ri_window_part {
     void *reach; /* leads to memory that only its own process has; NULL: it is mapped here */
     uint64_t region;                  /* number of that memory there */
     const ri_window_reach_ops_t *ops; /* of the reach */
-    const ri_window_net_ops_t
-            *net; /* of the reach of a rank on another host, else NULL */
+    /* of the reach of a rank on another host, else NULL */
+    const ri_window_net_ops_t *net;
 } ri_window_part_t;
 
 /* A wait of a rank for others. Set window, and all else to zero. */

@@ -195,7 +195,7 @@ void ri_rtr_table_add_late(ri_rtr_table_t *table, const ri_rtr_late_t *late);
 int ri_rtr_table_pop_late(ri_rtr_table_t *table, double until, ri_rtr_late_t *late);
 
 /** The ring that RTRs came by is gone or about to go, and with it their grants: forget those RTRs.
- * @param control  The first page of the ring; only its address matters. */
+ * @param control  The first pages of the ring; only its address matters. */
 void ri_rtr_table_drop(ri_rtr_table_t *table, const ri_ring_control_t *control);
 
 #endif

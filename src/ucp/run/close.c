@@ -358,8 +358,7 @@ void ri_close_report(const ri_conn_t *conn)
                 count, bytes);
     } else if (!atomic_exchange(&reported, 1)) {
         ri_warn("a connection is closed before its peer has received all: %zu messages "
-                "of %zu "
-                "bytes in all are left, as the peer has not moved for %g s "
+                "of %zu bytes in all are left, as the peer has not moved for %g s "
                 "(UCXRI_CLOSE_TIMEOUT). It can still receive them until this worker is "
                 "destroyed. Reported once per process",
                 count, bytes, ri_config.close_timeout);

@@ -145,9 +145,9 @@ static inline void send_note_ring(ri_conn_t *conn, uint64_t tag, size_t length,
 }
 
 /* Whether nothing has come to the worker since the latest message of the fast path on this conn: a
- * row of messages, of which the receiver takes one while the next is written, rather than one whose
- * answer is awaited. */
-static inline int send_is_in_row(const ri_conn_t *conn)
+ * series of messages, of which the receiver takes one while the next is written, rather than one
+ * whose answer is awaited. */
+static inline int send_is_in_series(const ri_conn_t *conn)
 {
     return conn->tx_clock == conn->worker->rings.clock;
 }
@@ -156,7 +156,7 @@ static inline int send_is_in_row(const ri_conn_t *conn)
 static ri_inline void send_write_record(ri_conn_t *conn, ri_ring_record_t *record,
                                         const void *buffer, size_t length, uint64_t tag)
 {
-    int in_row  = send_is_in_row(conn);
+    int in_row  = send_is_in_series(conn);
     int streams = ri_ring_tx_streams(conn->ring, length, in_row);
 
     if (length <= RI_RING_INLINE) {
@@ -218,7 +218,7 @@ ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t c
     uint32_t pos = conn->ring->pos;
 
     conn->tx_ticks = now;
-    if (send_is_in_row(conn) && (idle < SEND_ROW_TICKS)) {
+    if (send_is_in_series(conn) && (idle < SEND_ROW_TICKS)) {
         return ri_tag_send_record(conn, buffer, count, length, tag, param);
     }
     conn->tx_clock = conn->worker->rings.clock;

@@ -146,9 +146,9 @@ typedef struct ri_wire_rtr_msg {
     uint64_t length;     /* of its memory */
     uint32_t key;        /* for its memory */
     uint32_t way;        /* number of the way that the key is for */
-    uint32_t seen;       /* as of ri_wire_rtr_t */
+    uint32_t seen;       /* see ri_wire_rtr_t */
     uint32_t generation; /* of the entry */
-    uint16_t ahead;      /* as of ri_wire_rtr_t */
+    uint16_t ahead;      /* see ri_wire_rtr_t */
     uint16_t entry;      /* names the RTR, with the generation */
 } __attribute__((packed)) ri_wire_rtr_msg_t;
 
@@ -195,9 +195,9 @@ typedef struct ri_wire_rtr_grid {
     uint64_t length;     /* of all runs */
     uint32_t key;        /* for all of them */
     uint32_t way;        /* number of the way that the key is for */
-    uint32_t seen;       /* as of ri_wire_rtr_t */
+    uint32_t seen;       /* see ri_wire_rtr_t */
     uint32_t generation; /* of the entry */
-    uint16_t ahead;      /* as of ri_wire_rtr_t */
+    uint16_t ahead;      /* see ri_wire_rtr_t */
     uint16_t entry;      /* names the RTR, with the generation */
     ri_wire_grid_t grid;
 } __attribute__((packed)) ri_wire_rtr_grid_t;
@@ -212,9 +212,9 @@ typedef struct ri_wire_rtr_layout_msg {
     uint64_t length;     /* of all runs */
     uint32_t key;        /* for all of them */
     uint32_t way;        /* number of the way that the key is for */
-    uint32_t seen;       /* as of ri_wire_rtr_t */
+    uint32_t seen;       /* see ri_wire_rtr_t */
     uint32_t generation; /* of the entry */
-    uint16_t ahead;      /* as of ri_wire_rtr_t */
+    uint16_t ahead;      /* see ri_wire_rtr_t */
     uint16_t entry;      /* names the RTR, with the generation */
     uint64_t count;      /* elements of the layout */
     uint32_t defined;    /* generation of the definition */
@@ -246,9 +246,9 @@ typedef struct ri_wire_rtr_ud {
     uint64_t tag;                         /* of the receive */
     uint64_t mask;                        /* of the receive */
     uint32_t way;                         /* number of the way that the target is for */
-    uint32_t seen;                        /* as of ri_wire_rtr_t */
+    uint32_t seen;                        /* see ri_wire_rtr_t */
     uint32_t generation;                  /* of the entry */
-    uint16_t ahead;                       /* as of ri_wire_rtr_t */
+    uint16_t ahead;                       /* see ri_wire_rtr_t */
     uint16_t entry;                       /* names the RTR, with the generation */
     uint8_t target[RI_PLANE_TARGET_SIZE]; /* the plane's; it says the length, too */
 } __attribute__((packed)) ri_wire_rtr_ud_t;

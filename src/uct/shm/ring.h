@@ -92,7 +92,7 @@
  * rather than 1.35. */
 #define RI_RING_STREAM_MIN 4096
 
-/* A far sender writes payloads of a row of messages from this length on past its cache: the
+/* A far sender writes payloads of a series of messages from this length on past its cache: the
  * receiver is behind, and reads from memory what it would otherwise wait for line by line. */
 #define RI_RING_STREAM_MIN_ROW 2048
 
@@ -388,8 +388,8 @@ static inline void ri_ring_tx_prefetch(ri_ring_tx_t *tx, uint32_t lines)
 }
 
 /** Fetch @a lines lines for records that follow soon, from RI_RING_AHEAD lines on. It is called for
- * each record of a row: earlier calls have fetched the lines in between, and the receiver, which is
- * behind, does not look at them yet. */
+ * each record of a series: earlier calls have fetched the lines in between, and the receiver, which
+ * is behind, does not look at them yet. */
 static inline void ri_ring_tx_prefetch_ahead(ri_ring_tx_t *tx, uint32_t lines)
 {
     ri_ring_tx_prefetch_lines(tx, RI_RING_AHEAD, RI_RING_AHEAD + lines);

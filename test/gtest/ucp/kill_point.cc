@@ -26,9 +26,9 @@ namespace {
 
 constexpr unsigned long TRAP_FLAG = 0x100;
 
-/* All stores into the first page of a ring count. In a line behind it, only those into the
- * first word: it tells whether there is a record. */
-constexpr size_t PAGE = 4096, LINE = 64, STAMP = 4;
+/* All stores into the first pages of a ring count. In a line behind them, only those into the first
+ * word: it tells whether there is a record. */
+constexpr size_t CONTROL = 8192, LINE = 64, STAMP = 4;
 
 /* A ring that this process has mapped, and what it was like at the last look. */
 struct mapping {
@@ -43,7 +43,7 @@ struct mapping {
         }
         size_t at = std::mismatch(was.begin(), was.end(), start).first - was.begin();
         memcpy(was.data(), start, was.size());
-        return (at < PAGE) || (at % LINE < STAMP);
+        return (at < CONTROL) || (at % LINE < STAMP);
     }
 };
 

@@ -175,11 +175,11 @@ struct ri_conn {
                 [RI_PLANE_TARGET_SIZE]; /* of RTRs by datagrams; NULL: none came yet */
         /* of RTRs through a network, by entry; NULL: none came yet */
         ri_wire_grid_t *grids;
-        ri_layouts_in_t
-                *net_layouts_in; /* that RTRs through a network name; NULL: none yet */
+        /* that RTRs through a network name; NULL: none yet */
+        ri_layouts_in_t *net_layouts_in;
         ri_rtr_grants_t *grants; /* in the ring, see proto/rtr/rtr.h; NULL: none yet */
-        ri_layouts_out_t
-                *ring_layouts_out; /* that RTRs in the ring name; NULL: none yet */
+        /* that RTRs in the ring name; NULL: none yet */
+        ri_layouts_out_t *ring_layouts_out;
         ucs_list_link_t late_link; /* in worker->rtr.late_conns; self-linked if not */
     } rtr;
 

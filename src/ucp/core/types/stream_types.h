@@ -122,10 +122,10 @@ struct ri_stream {
     struct {
         unsigned num;           /* receives that both sides are copying */
         ri_coop_shelf_t *shelf; /* of the ring; NULL: none (yet) */
-        unsigned
-                copies; /* messages that both sides copied since a shelf was last thought of */
-        ri_coop_methods_t
-                *exchange; /* how messages of exchanges went; NULL: there were none */
+        /* messages that both sides copied since a shelf was last thought of */
+        unsigned copies;
+        /* how messages of exchanges went; NULL: there were none */
+        ri_coop_methods_t *exchange;
     } coop;
 
     /* receives with a transfer through a network that has not ended */
@@ -138,8 +138,8 @@ struct ri_stream {
         ucs_list_link_t recvs; /* posted receives that were offered */
         size_t num;            /* receives that were offered, or that the sender writes */
         unsigned num_named;    /* receives whose message had its turn before its data */
-        ri_wire_grid_t
-                *grids; /* of RTRs that the ring has brought, by grant; NULL: none */
+        /* of RTRs that the ring has brought, by grant; NULL: none */
+        ri_wire_grid_t *grids;
         /* that RTRs which the ring brings name; NULL: none */
         ri_layouts_in_t *ring_layouts_in;
         /* that RTRs through a network name; NULL: none yet */
