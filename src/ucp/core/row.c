@@ -20,14 +20,20 @@
 /* Whether a message follows another one. */
 static int row_follows(const ri_send_req_t *req)
 {
+    const ucs_list_link_t *at;
     const ri_send_req_t *before;
 
-    if (req->list.prev == &req->conn->sends) {
-        return 0;
+    for (at = req->list.prev; at != &req->conn->sends; at = at->prev) {
+        before = ucs_container_of(at, ri_send_req_t, list);
+        if (req->sn - before->sn > ROW_GAP) {
+            return 0;
+        }
+        if ((before->wire_type == RI_WIRE_RTS) &&
+            (before->waiting & RI_SEND_WAIT_MATCH)) {
+            return 1;
+        }
     }
-    before = ucs_container_of(req->list.prev, ri_send_req_t, list);
-    return (req->sn - before->sn <= ROW_GAP) && (before->wire_type == RI_WIRE_RTS) &&
-           (before->waiting & RI_SEND_WAIT_MATCH);
+    return 0;
 }
 
 /* Count a message of one direction, *which. */
@@ -39,10 +45,18 @@ static void row_count(ri_peer_t *peer, uint32_t *which)
     }
 }
 
+/* Whether of late about as many long messages have come from a peer on this host as went to it. */
+static int row_is_mutual(const ri_peer_t *peer)
+{
+    return ri_max(peer->row.sent, peer->row.received) <=
+           ROW_MUTUAL * ri_min(peer->row.sent, peer->row.received);
+}
+
 int ri_row_ask(const ri_send_req_t *req)
 {
     ri_conn_t *conn = req->conn;
     int follows     = row_follows(req);
+    int is_one;
 
     row_count(conn->peer, &conn->peer->row.sent);
     if (!follows) {
@@ -50,17 +64,12 @@ int ri_row_ask(const ri_send_req_t *req)
         conn->row.length = 0;
     }
     ++conn->row.length;
-    conn->row.on = follows || (conn->row.last >= ROW_LONG);
-    return conn->row.on;
+    is_one       = follows || (conn->row.last >= ROW_LONG);
+    conn->row.on = is_one && !row_is_mutual(conn->peer);
+    return is_one;
 }
 
 void ri_row_note_receive(ri_peer_t *peer)
 {
     row_count(peer, &peer->row.received);
-}
-
-int ri_row_is_mutual(const ri_peer_t *peer)
-{
-    return ri_max(peer->row.sent, peer->row.received) <=
-           ROW_MUTUAL * ri_min(peer->row.sent, peer->row.received);
 }

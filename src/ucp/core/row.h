@@ -20,14 +20,11 @@
 #define RI_ROW_COUNTED 256
 
 /** Ask whether a long message, which is about to be sent within the host, is one of a row. Each
- * call counts as a message. @return Whether it is, as conn->row.on says until the next call. */
+ * call counts as a message. @return Whether it is. Until the next call, conn->row.on says whether
+ * both sides can copy messages of the row: the receiver has few of its own to read. */
 int ri_row_ask(const ri_send_req_t *req);
 
 /** A long message of a peer on this host has met its receive, with its first part at least. */
 void ri_row_note_receive(ri_peer_t *peer);
-
-/** @return Whether of late about as many long messages have come from a peer on this host as went
- * to it. */
-int ri_row_is_mutual(const ri_peer_t *peer);
 
 #endif

@@ -179,8 +179,10 @@ static int send_is_for_quick_ring(const ri_send_req_t *req)
     if (req->data.length > conn->ring_limits.contig_quick) {
         return 0;
     }
-    if (!ri_ring_tx_is_quick(conn->ring)) {
+    if (!ri_quick_is(&conn->ring->quick)) {
         ri_quick_pass_by(&conn->ring->quick);
+    }
+    if (!ri_ring_tx_is_quick(conn->ring)) {
         return 0;
     }
     return (req->data.length <= conn->ring_limits.contig) ||
@@ -206,7 +208,7 @@ static int send_has_room(const ri_send_req_t *req)
 /* What comes into question within the host for a message above EAGER_THRESH; none of it is good for
  * a message for which all is 0. */
 typedef struct send_host {
-    int in_row;    /* it is one of several (core/row.h) */
+    int several;   /* it is one of several (core/row.h) */
     int exchanges; /* it is one of an exchange (core/exchange.h) */
     int by_ring;   /* the ring is to take it */
 } send_host_t;
@@ -228,7 +230,7 @@ static void send_ask_contig(const ri_send_req_t *req, unsigned host_plane,
         (is_quick || (length <= send_ring_max(req)))) {
         has_room = send_has_room(req);
     }
-    host->by_ring = has_room && (is_quick || !host->in_row);
+    host->by_ring = has_room && (is_quick || !host->several);
 }
 
 /* Ask for a message that is about to be sent. @a may_exchange: it need not end fast. */
@@ -241,7 +243,7 @@ static send_host_t send_ask_host(const ri_send_req_t *req, int has_ring,
     if (!has_ring || (req->data.length <= ri_config.eager_thresh)) {
         return host;
     }
-    host.in_row = (host_plane != 0) && (conn->peer != NULL) && ri_row_ask(req);
+    host.several = (host_plane != 0) && (conn->peer != NULL) && ri_row_ask(req);
     if (ri_dt_is_contig(&req->data)) {
         send_ask_contig(req, host_plane, may_exchange, &host);
     } else if (ri_dt_is_spread(&req->data)) {
@@ -324,8 +326,8 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .pool_free   = is_long && ri_pool_has(&conn->worker->pool, length),
             .peer_sends  = (length >= ri_config.coop_thresh) && send_peer_sends(conn, 0),
             .exchanges   = host.exchanges,
-            .alone       = (conn->coop.slots == 0) && !host.in_row,
-            .in_row      = host.in_row && !ri_row_is_mutual(conn->peer),
+            .alone       = (conn->coop.slots == 0) && !host.several,
+            .in_row      = host.several && conn->row.on,
             .crowded     = ri_exchange_is_crowded(conn->worker),
             .slot_free   = 1, /* or it turns out to be lacking */
             .rtr_by_net  = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,

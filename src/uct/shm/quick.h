@@ -7,9 +7,9 @@
  *
  * It shows by the time that it takes to write a payload of at least RI_QUICK_LENGTH bytes by the
  * caches. A ring is slow after RI_QUICK_TIMES slow payloads, of which each quick one makes up for
- * two: the first lap is always slow, as no cache has its lines. A slow ring is tried again by
- * RI_QUICK_TRIALS payloads, after RI_QUICK_RETRY others that a quick ring would have taken. If it
- * is still slow, twice as many pass it by until the next trial.
+ * two: the first lap is always slow, as no cache has its lines. A slow ring is tried again after
+ * RI_QUICK_RETRY payloads that a quick one would have taken, by as many as at first: they are more
+ * than a lap. If it is still slow, twice as many pass it by until the next trial.
  */
 #ifndef RI_QUICK_H
 #define RI_QUICK_H
@@ -18,9 +18,8 @@
 
 #define RI_QUICK_LENGTH 16384 /* bytes: shorter payloads tell nothing */
 #define RI_QUICK_TIMES  64    /* slow payloads after which a ring is slow */
-#define RI_QUICK_RETRY  1024u /* payloads after which a slow ring is tried again */
-#define RI_QUICK_TRIALS 8     /* slow payloads after which it is slow again */
-#define RI_QUICK_DOUBLE 4     /* the most times that the number of others is doubled */
+#define RI_QUICK_RETRY  4096u /* payloads after which a slow ring is tried again */
+#define RI_QUICK_DOUBLE 3     /* the most times that the number of others is doubled */
 
 /** A payload is quick that is written at so many bytes in a tick (ucs/clock.h) or more; 0: no ring
  * is quick. Set by the configuration. */
@@ -64,7 +63,7 @@ static inline void ri_quick_pass_by(ri_quick_t *quick)
     if (++quick->passed_by >= (RI_QUICK_RETRY << quick->doubled)) {
         quick->passed_by = 0;
         quick->doubled += (quick->doubled < RI_QUICK_DOUBLE);
-        quick->slow = RI_QUICK_TIMES - RI_QUICK_TRIALS;
+        quick->slow = 0;
     }
 }
 

@@ -206,6 +206,7 @@ struct ri_conn {
         /* slots of sends that were complete before their RTS was read */
         uint64_t unread;
         ri_shelf_tx_t shelf; /* of the ring; open if the receiver has made one */
+        uint32_t hinted;     /* the latest message whose slot had a hint */
         int shelf_used;      /* parts of the latest message have gone by it */
         unsigned refused;    /* how often data in runs could not go by it of late */
         unsigned untried;    /* sends of data in runs that were not tried for that */
@@ -215,7 +216,7 @@ struct ri_conn {
     struct {
         uint32_t length; /* messages of the row up to now */
         uint32_t last;   /* of the row before */
-        int on;          /* the latest message is one of several */
+        int on;          /* the latest message is one of a row that both sides can copy */
     } row;
 
     /* What its close looks at (run/close.h). */

@@ -64,6 +64,8 @@ typedef struct ri_worker_channels {
 /* Messages that both sides copy (proto/coop/coop.h). */
 typedef struct ri_worker_coop {
     ucs_list_link_t list; /* messages that both sides are copying, by their turns */
+    ucs_list_link_t
+            *next; /* in a round: the copy whose turn is next, or the list's head */
     unsigned turn; /* counts progress calls while there are transfers, see coop.c */
 } ri_worker_coop_t;
 

@@ -54,8 +54,8 @@ static void coop_end(ri_coop_t *coop, ri_coop_state_t state)
     }
 }
 
-/* @return The newest send of a row whose receive is known, and of which nothing is claimed yet;
- * NULL: there is none. */
+/* @return The newest send of a row whose receive is known, and of which nothing is claimed yet, or
+ * which this side has begun to write; NULL: there is none. */
 static ri_coop_t *coop_newest_of_row(const ri_worker_t *worker)
 {
     const ucs_list_link_t *at;
@@ -64,7 +64,7 @@ static ri_coop_t *coop_newest_of_row(const ri_worker_t *worker)
     for (at = worker->coop.list.prev; at != &worker->coop.list; at = at->prev) {
         coop = ucs_container_of(at, ri_coop_t, list);
         if (coop->is_send && ri_coop_send_learn_target(coop) && coop->in_row &&
-            ri_coop_side_is_untouched(coop)) {
+            (ri_coop_side_is_untouched(coop) || (coop->begun && !coop->exhausted))) {
             return coop;
         }
     }
@@ -76,7 +76,7 @@ static ri_coop_t *coop_newest_of_row(const ri_worker_t *worker)
 static int coop_passes(const ri_coop_t *coop, const ri_coop_t *newest, unsigned *looked_p)
 {
     return coop->is_send && coop->in_row && (newest != NULL) && (coop != newest) &&
-           (++*looked_p > COOP_ROW_LOOKS);
+           (coop->send->conn == newest->send->conn) && (++*looked_p > COOP_ROW_LOOKS);
 }
 
 /* Whether a side may copy the next part. Of the sends of a row that is the newest, of which nothing
@@ -97,9 +97,10 @@ static unsigned coop_round(ri_worker_t *worker, int sends)
     ri_coop_state_t state;
     ri_coop_t *coop;
 
-    for (; (count > 0) && (worker->num_coops > 0); --count) {
-        coop = ucs_list_extract_head(&worker->coop.list, ri_coop_t, list);
-        ucs_list_add_tail(&worker->coop.list, &coop->list);
+    worker->coop.next = worker->coop.list.next;
+    for (; (count > 0) && (worker->coop.next != &worker->coop.list); --count) {
+        coop              = ucs_container_of(worker->coop.next, ri_coop_t, list);
+        worker->coop.next = coop->list.next;
         if (coop_passes(coop, newest, &looked) ||
             (coop->is_send && !ri_coop_send_learn_target(coop))) {
             continue;

@@ -56,6 +56,9 @@ void ri_coop_copy_attach(ri_coop_t *coop)
 
 void ri_coop_copy_free(ri_coop_t *coop)
 {
+    if (coop->worker->coop.next == &coop->list) {
+        coop->worker->coop.next = coop->list.next;
+    }
     ucs_list_del(&coop->list);
     --coop->worker->num_coops;
     free(coop);
@@ -202,6 +205,12 @@ static uint32_t coop_by_plane_alone(ri_coop_t *coop)
     return this_side ? RI_SLOT_CLAIM_ALONE : RI_SLOT_SHARE;
 }
 
+/* Whether no write of this sender's has failed: the receiver reads the rest of what it has. */
+static int coop_can_write(const ri_coop_t *coop)
+{
+    return !!(coop->send->conn->flags & RI_CONN_PLANE_WRITE);
+}
+
 /* @return How many units this side may copy by the plane now, RI_SLOT_SHARE among them; or
  * COOP_NONE: it waits for the shelf, or the other side. A receiver that has a shelf begins by the
  * plane: until the sender has put something there it has nothing else to do. */
@@ -210,7 +219,8 @@ static uint32_t coop_by_plane(ri_coop_t *coop, int has_shelf)
     int begins = !coop->is_send && !coop->begun;
 
     coop->begun = 1;
-    if (coop->shelf_only || (coop->is_send && ri_coop_shelf_is_only_method(coop))) {
+    if (coop->shelf_only || (coop->is_send && (ri_coop_shelf_is_only_method(coop) ||
+                                               !coop_can_write(coop)))) {
         return COOP_NONE;
     }
     if (!has_shelf) {

@@ -259,7 +259,7 @@ static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
                               memory_order_release);
     }
 
-    if (coop->in_row && stream->worker->progressing) {
+    if (coop->in_row && stream->worker->progressing && !ri_slot_is_withdrawn(slot)) {
         return UCS_INPROGRESS; /* when all of the row that is here has been matched */
     }
     state = ri_coop_copy_step(coop, 1);

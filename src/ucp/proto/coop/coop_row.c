@@ -22,6 +22,7 @@ uint32_t ri_coop_row_most(const ri_coop_t *coop)
 
     ucs_list_for_each(other, &coop->worker->coop.list, list) {
         if ((other != coop) && other->in_row && (other->is_send == coop->is_send) &&
+            (ri_coop_side_peer(other) == ri_coop_side_peer(coop)) &&
             ri_coop_side_is_untouched(other)) {
             return RI_SLOT_CLAIM_ALONE;
         }

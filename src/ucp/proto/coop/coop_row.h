@@ -22,7 +22,7 @@
 int ri_coop_row_use(ri_coop_t *coop, const ri_wire_rts_t *rts);
 
 /** @return How many units of a copy of a row this side claims at a time (ri_slot_claim()): many, or
- * RI_SLOT_SHARE if no other copy of a row is left for the other side. */
+ * RI_SLOT_SHARE if no other one of the same peer's row is left for the other side. */
 uint32_t ri_coop_row_most(const ri_coop_t *coop);
 
 #endif

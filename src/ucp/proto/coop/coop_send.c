@@ -56,9 +56,12 @@ static void coop_note_hint(const ri_coop_t *coop)
     uint32_t hint   = atomic_load_explicit(&coop->slot->hint, memory_order_relaxed);
     const ri_stream_t *stream;
 
-    if (!(hint & RI_RING_HINT_SAID)) {
+    /* What was said for a later message is newer. */
+    if (!(hint & RI_RING_HINT_SAID) ||
+        ((int32_t)(coop->send->sn - coop->send->conn->coop.hinted) < 0)) {
         return;
     }
+    coop->send->conn->coop.hinted = coop->send->sn;
     ucs_list_for_each(stream, &peer->streams, peer_list) {
         if (stream->ring != NULL) {
             ri_peer_note_hint(peer, (uint8_t)hint);
@@ -215,13 +218,14 @@ void ri_coop_send_give_up(ri_send_req_t *req)
     if (coop == NULL) {
         return;
     }
-    /* What is withdrawn the receiver reads, or asks for. */
+    /* Before the slot is withdrawn: a receiver that waits for its turn must not ask for data that
+     * nobody sends any more. One that has not matched the message yet looks at the slot only. */
+    if (ri_slot_done(coop->slot) < coop->total) {
+        ri_slot_fail(coop->slot, RI_RING_SLOT_ABANDONED);
+    }
     if (coop->shelf_only || !ri_slot_withdraw(coop->slot)) {
         ri_coop_copy_fail(coop, 0, &dropped);
-        if ((dropped > 0) || (ri_slot_done(coop->slot) < coop->total)) {
-            ri_slot_fail(coop->slot, RI_RING_SLOT_ABANDONED);
-            ri_slot_add_done(coop->slot, dropped);
-        }
+        ri_slot_add_done(coop->slot, dropped);
     }
     coop_free_send(coop);
 }

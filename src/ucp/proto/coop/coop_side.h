@@ -15,7 +15,7 @@ typedef struct ri_coop_ring ri_coop_ring_t;
 
 /* One side of a copy. */
 struct ri_coop {
-    ucs_list_link_t list; /* in worker->coop.list, in the order of their turns */
+    ucs_list_link_t list; /* in worker->coop.list, the oldest first */
     ri_worker_t *worker;
     ri_ring_slot_t *slot;
     uint32_t total;      /* units of the message */

@@ -103,7 +103,7 @@ TEST_F(test_quick, is_tried_again)
             ASSERT_FALSE(ri_ring_tx_is_quick(&m_tx)) << i << " in round " << round;
             ri_quick_pass_by(&m_tx.quick);
         }
-        for (unsigned i = 0; i < RI_QUICK_TRIALS; ++i) {
+        for (unsigned i = 0; i < RI_QUICK_TIMES; ++i) {
             ASSERT_TRUE(ri_ring_tx_is_quick(&m_tx)) << i << " in round " << round;
             carry(NEVER);
         }

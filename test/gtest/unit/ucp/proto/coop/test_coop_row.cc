@@ -216,6 +216,18 @@ TEST_F(test_coop_row, both_ways)
     EXPECT_EQ(0u, coops());
     pump();
     check_row();
+
+    m_conn->peer->row.received = m_conn->peer->row.sent = 8;
+    ri_config.coop_thresh                               = m_length;
+    post_row();
+    send_row();
+    m_b->progress();
+    EXPECT_LT(0u, coops());
+    for (unsigned i = 1; i < COUNT; ++i) {
+        EXPECT_NE(RI_RING_SLOT_METHOD_ROW, int(slot(i).method)) << i;
+    }
+    pump();
+    check_row();
 }
 
 /* What is withdrawn when nothing of it was copied, the receiver asks for. */
@@ -226,6 +238,129 @@ TEST_F(test_coop_row, withdrawn)
     m_b->progress();
     ri_coop_send_let_go(m_conn);
     EXPECT_TRUE(slot(3).claimed == RI_RING_SLOT_WITHDRAWN);
+    pump();
+    check_row();
+}
+
+/* ... before it is matched: the receiver reads it, as if there was no slot. */
+TEST_F(test_coop_row, withdrawn_before_the_match)
+{
+    post_row();
+    send_row();
+    ri_coop_send_let_go(m_conn);
+    for (unsigned i = 0; i < 20; ++i) {
+        m_b->progress();
+    }
+    EXPECT_EQ(0u, m_b->worker()->counters.rndv_fallback);
+    pump();
+    for (unsigned i = 0; i < COUNT;
+         ++i) { /* the slots are given up: the ring is about to close */
+        check(m_posted[i], m_row[i].content);
+        check(m_row[i].s);
+    }
+}
+
+/* The sender is gone when it would be asked for what it has withdrawn: the receives end. */
+TEST_F(test_coop_row, the_senders_worker_ends)
+{
+    post_row();
+    send_row();
+    m_b->progress();
+    m_a->may_end_open = m_b->may_end_open = true;
+    m_a.reset();
+    for (unsigned i = 0; i < 100; ++i) {
+        m_ba->sent.clear();
+        m_b->progress();
+    }
+    for (unsigned i = 0; i < COUNT; ++i) {
+        EXPECT_TRUE(m_posted[i]->done) << i;
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_posted[i]->status) << i;
+    }
+}
+
+TEST_F(test_coop_row, the_conn_fails)
+{
+    post_row();
+    send_row();
+    m_b->progress();
+    m_b->may_end_open = true;
+    ri_conn_fail(m_conn, UCS_ERR_CONNECTION_RESET);
+    pump();
+    for (unsigned i = 0; i < COUNT; ++i) {
+        EXPECT_TRUE(m_posted[i]->done) << i;
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_posted[i]->status) << i;
+    }
+}
+
+/* Receives that are posted when others end do not have their turn before older ones. */
+TEST_F(test_coop_row, the_oldest_one_is_next)
+{
+    const unsigned count = 24;
+    std::vector<unsigned> order;
+    std::vector<recv_ptr> all(count);
+    unsigned next                      = 3;
+    std::function<void(unsigned)> post = [&](unsigned i) {
+        all[i] = m_b->recv(100 + i, ~0ul, m_length, [&, i] {
+            order.push_back(i);
+            if ((next < count) && (i != 1) && (i != 2)) {
+                post(next++);
+            }
+        });
+    };
+
+    for (unsigned i = 0; i < 3; ++i) {
+        post(i);
+    }
+    send_row(count);
+    for (unsigned i = 0; i < 400; ++i) {
+        m_b->progress();
+    }
+    ASSERT_EQ(count, order.size());
+    for (unsigned i = 0; i < 3; ++i) {
+        EXPECT_EQ(i, order[i]);
+    }
+    pump();
+    for (const message &m : m_row) {
+        check(m.s);
+    }
+}
+
+/* One that takes several calls is written to its end before the next one. */
+TEST_F(test_coop_row, longer_than_a_claim)
+{
+    m_length = 5 << 20;
+    post_row(4);
+    send_row(4);
+    m_b->progress();
+    for (unsigned i = 0; (i < 50) && !m_row[0].s->done; ++i) {
+        m_a->progress();
+    }
+    for (unsigned i = 0; i < 3; ++i) {
+        EXPECT_FALSE(m_row[3].s->done);
+        m_a->progress();
+    }
+    EXPECT_TRUE(m_row[3].s->done);
+    EXPECT_TRUE(is_untouched(2));
+    pump();
+    check_row();
+}
+
+/* A sender that cannot write leaves the others to the receiver. */
+TEST_F(test_coop_row, a_write_fails)
+{
+    unsigned failed = 0;
+
+    post_row();
+    send_row();
+    m_b->progress();
+    m_a_plane->write_status = UCS_ERR_IO_ERROR;
+    for (unsigned i = 0; i < 50; ++i) {
+        m_a->progress();
+    }
+    for (unsigned i = 0; i < COUNT; ++i) {
+        failed += (slot(i).failed != 0);
+    }
+    EXPECT_EQ(1u, failed);
     pump();
     check_row();
 }

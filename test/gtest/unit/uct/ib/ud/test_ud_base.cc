@@ -2,6 +2,7 @@
 
 /* src/uct/ib/ud/ud_base.h: the states of a receive */
 
+#include "unit/common/ri_cpp.h"
 #include "unit/common/state_changes.h"
 
 #include <gtest/gtest.h>
