@@ -247,6 +247,27 @@ ri_choice_t ri_select(const ri_select_param_t *param)
     return choice;
 }
 
+void ri_select_without(ri_select_param_t *param, unsigned lacks,
+                       const ri_select_now_t *now)
+{
+    if (lacks & RI_SEND_LACKS_RTR) {
+        param->rtr_room   = 0;
+        param->host_plane = now->host_plane; /* it may have failed */
+    }
+    if (lacks & RI_SEND_LACKS_POOL) {
+        param->pool_free = 0;
+    }
+    if ((lacks & RI_SEND_LACKS_KEYS) && param->pieces && param->in_runs) {
+        param->pieces     = 0; /* what is packed into the pool needs no keys of its own */
+        param->hybrid_net = now->hybrid_packed;
+    } else if (lacks & RI_SEND_LACKS_KEYS) {
+        param->net_plane = 0;
+    }
+    if (lacks & RI_SEND_LACKS_SLOT) {
+        param->slot_free = 0;
+    }
+}
+
 /* Whether both sides can copy to a receive whose memory is of a form that allows it. */
 static int fetch_has_coop(const ri_select_fetch_t *param)
 {

@@ -33,6 +33,17 @@ static inline int ri_select_is_early(const ri_select_param_t *param)
  * protocol carries, goes by UCP. @return The protocol, and the plane that it uses. */
 ri_choice_t ri_select(const ri_select_param_t *param);
 
+/* What may have changed since the facts were collected. */
+typedef struct ri_select_now {
+    unsigned host_plane;
+    size_t hybrid_packed; /* hybrid_net of data that is packed into the pool */
+} ri_select_now_t;
+
+/** The protocol that was chosen lacks something: change the facts, so that the next choice does
+ * without. @param lacks  RI_SEND_LACKS_*, any of them. */
+void ri_select_without(ri_select_param_t *param, unsigned lacks,
+                       const ri_select_now_t *now);
+
 /* What the choice of a receiver depends on, when data was only announced. */
 typedef struct ri_select_fetch {
     int is_pool;       /* POOL; else RTS */

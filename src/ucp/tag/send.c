@@ -302,6 +302,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
     int has_channel  = ri_channel_send_can(conn, length);
     unsigned plane   = ri_planes_host(conn);
     int pieces       = (plane != 0) ? ri_dt_fits(&req->data) : ri_dt_fits_net(&req->data);
+    int in_runs      = ri_dt_is_spread(&req->data);
     send_host_t host = send_ask_host(req, has_ring, plane, !ends_fast);
 
     return (ri_select_param_t){
@@ -319,7 +320,8 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .ring_takes  = host.by_ring,
             .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
             .pieces      = pieces,
-            .spread = ri_dt_is_spread(&req->data) && (length >= ri_config.coop_thresh) &&
+            .in_runs     = in_runs,
+            .spread      = in_runs && (length >= ri_config.coop_thresh) &&
                       ri_coop_send_try_spread(conn),
             .gathers = (rtr != NULL) && ri_dt_has_long_runs(&req->data),
             .awaited = host.exchanges || ((conn->peer != NULL) && conn->peer->hint.ready),
@@ -379,29 +381,16 @@ static void send_choose(ri_send_req_t *req, const ri_select_param_t *select,
 static void send_take(ri_send_req_t *req, ri_select_param_t *select,
                       ri_send_terms_t *terms, int at_once)
 {
+    ri_select_now_t now;
     unsigned lacks;
 
     while ((req->proto->take != NULL) && ((lacks = req->proto->take(req, terms)) != 0)) {
         if (at_once) {
             lacks |= RI_SEND_LACKS_RTR;
         }
-        if (lacks & RI_SEND_LACKS_RTR) {
-            select->rtr_room   = 0;
-            select->host_plane = ri_planes_host(req->conn); /* it may have failed */
-        }
-        if (lacks & RI_SEND_LACKS_POOL) {
-            select->pool_free = 0;
-        }
-        if ((lacks & RI_SEND_LACKS_KEYS) && select->pieces &&
-            ri_dt_is_spread(&req->data)) {
-            select->pieces     = 0; /* the pool is registered */
-            select->hybrid_net = send_hybrid_net(req, 0);
-        } else if (lacks & RI_SEND_LACKS_KEYS) {
-            select->net_plane = 0;
-        }
-        if (lacks & RI_SEND_LACKS_SLOT) {
-            select->slot_free = 0;
-        }
+        now = (ri_select_now_t){.host_plane    = ri_planes_host(req->conn),
+                                .hybrid_packed = send_hybrid_net(req, 0)};
+        ri_select_without(select, lacks, &now);
         send_choose(req, select, terms);
     }
 }

@@ -29,6 +29,7 @@ typedef struct ri_select_param {
     int contig;
     int host_memory;
     int pieces;  /* the data is in pieces that can be described */
+    int in_runs; /* it is in runs that are known */
     int spread;  /* it is in runs that are known, and may go by a shelf */
     int gathers; /* it is in runs that are long, and can be written from where they are */
     int awaited; /* the receiver was waiting for the latest long message */

@@ -436,6 +436,42 @@ TEST(test_select, row)
     }
 }
 
+/* What is lacking is not chosen again, and nothing else changes. */
+TEST(test_select, without)
+{
+    const ri_select_now_t now = {RI_PLANE_READ, 4321};
+    ri_select_param_t before  = make_param(FULL | AWAITED | EARLY, COOP_THRESH), param;
+
+    before.net_plane  = RI_PLANE_WRITE;
+    before.hybrid_net = 1234;
+    ASSERT_NE(now.host_plane, before.host_plane);
+    for (unsigned lacks = 0; lacks < 16; ++lacks) {
+        for (int in_runs : {0, 1}) {
+            bool packs     = (lacks & RI_SEND_LACKS_KEYS) && in_runs;
+            before.in_runs = in_runs;
+            param          = before;
+            ri_select_without(&param, lacks, &now);
+            EXPECT_EQ((lacks & RI_SEND_LACKS_RTR) ? 0 : before.rtr_room, param.rtr_room);
+            EXPECT_EQ((lacks & RI_SEND_LACKS_RTR) ? now.host_plane : before.host_plane,
+                      param.host_plane);
+            EXPECT_EQ((lacks & RI_SEND_LACKS_POOL) ? 0 : before.pool_free,
+                      param.pool_free);
+            EXPECT_EQ((lacks & RI_SEND_LACKS_SLOT) ? 0 : before.slot_free,
+                      param.slot_free);
+            EXPECT_EQ(packs ? 0 : before.pieces, param.pieces);
+            EXPECT_EQ(packs ? now.hybrid_packed : before.hybrid_net, param.hybrid_net);
+            EXPECT_EQ(((lacks & RI_SEND_LACKS_KEYS) && !in_runs) ? 0 : before.net_plane,
+                      param.net_plane);
+        }
+    }
+    /* In runs that are packed already, it is the way that does not reach the pool. */
+    param         = before;
+    param.in_runs = 1;
+    param.pieces  = 0;
+    ri_select_without(&param, RI_SEND_LACKS_KEYS, &now);
+    EXPECT_EQ(0u, param.net_plane);
+}
+
 /* COOP_THRESH=inf turns slots off. */
 TEST(test_select, no_slots)
 {
