@@ -6,7 +6,7 @@ Usage: source_map.py ROOT
 Its tables with the head "| files of `FOLDER` | content |" name each .c and .h file of that folder
 once, without its ending; they name no other file. In all other tables, a path that ends in .c or .h
 is that of a file, below src/ucp or, if it begins with "uct", "ucs" or "win", below src. Where a function is
-named, as `NAME()`, it stands in one of the files of its row, if the row names any.
+named, as `NAME()`, its row also names a file in which it is defined or declared.
 """
 
 import collections
@@ -21,6 +21,8 @@ MAP = "docs/source.md"
 HEAD = re.compile(r"\| files of `([\w/]+)` \| content \|$")
 FILE = re.compile(r"(?:\w+/)*\w+\.[ch]$")
 FUNCTION = re.compile(r"(\w+)\(\)$")
+# Of a function, alone on a line or behind its type, or of a macro; a call is indented
+DEFINITION = r"^(?:#define |[A-Za-z_][\w *]*[ *])?{}\("
 
 
 def files_of_source(root):
@@ -46,9 +48,12 @@ def faults_of_row(root, names):
             yield f"there is no {source_path(name)}"
     for name in names:
         function = FUNCTION.match(name)
-        if function and texts and not any(re.search(rf"\b{function.group(1)}\(", text)
-                                          for text in texts):
-            yield f"{name} is in no file of the row"
+        if not function:
+            continue
+        if not texts:
+            yield f"{name} has no file in the row"
+        elif not any(re.search(DEFINITION.format(function.group(1)), text, re.M) for text in texts):
+            yield f"{name} is defined or declared in no file of the row"
 
 
 def faults_of_map(root):
