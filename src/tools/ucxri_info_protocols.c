@@ -421,7 +421,6 @@ void info_protocols(size_t run)
     if (run == 0) {
         printf("Derived datatypes: --protocols=LENGTH, with the length of their runs.\n");
     }
-    printf("The names are those of the report. UCXRI_LOG_LEVEL=info prints a line when "
-           "a pair\n"
+    printf("The names are those of the report. UCXRI_LOG_LEVEL=info prints a line when a pair\n"
            "takes a protocol for the first time.\n");
 }

@@ -147,8 +147,7 @@ static int job_check_name(const timeline_job_t *job)
     for (i = 1; i < job->count; ++i) {
         if (strcmp(job->processes[i].head.job, job->processes[0].head.job)) {
             fprintf(stderr,
-                    "ucxri_info: %s is of job %s, and %s of job %s: one timeline "
-                    "is of one job\n",
+                    "ucxri_info: %s is of job %s, and %s of job %s: one timeline is of one job\n",
                     job->processes[0].path, job->processes[0].head.job,
                     job->processes[i].path, job->processes[i].head.job);
             return 0;
@@ -170,16 +169,14 @@ static int job_check_runs(const timeline_job_t *job)
         if (strcmp(process->head.rank, "-") &&
             !strcmp(process->head.rank, process[-1].head.rank)) {
             fprintf(stderr,
-                    "ucxri_info: %s and %s are both of rank %s: one of them is of "
-                    "another run\n",
+                    "ucxri_info: %s and %s are both of rank %s: one of them is of another run\n",
                     process[-1].path, process->path, process->head.rank);
             return 0;
         }
         if ((process->clock == first->clock) &&
             ((process->first > first->last) || (process->last < first->first))) {
             fprintf(stderr,
-                    "ucxri_info: %s ended before %s began: perhaps it is of another "
-                    "run\n",
+                    "ucxri_info: %s ended before %s began: perhaps it is of another run\n",
                     (process->first > first->last) ? first->path : process->path,
                     (process->first > first->last) ? process->path : first->path);
         }

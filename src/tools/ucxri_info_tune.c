@@ -106,14 +106,11 @@ void info_tune(void)
            "# measured on %s by ucxri %s with UCX %u.%u.%u, the middle one of %d times\n"
            "# memcpy %.1f GB/s; %s %.2f us and %.1f GB/s; a cache line %.0f ns\n"
            "#\n"
-           "# Without this file each process measures them at its start, and may come to "
-           "a\n"
+           "# Without this file each process measures them at its start, and may come to a\n"
            "# neighbouring power of two. With it all jobs have the same:\n"
            "#     . ./ucxri.env; mpiexec -n 4 ucxri_run ./app\n"
-           "# Open MPI on several nodes needs -x with each name. Make the file anew for "
-           "another\n"
-           "# kind of node, or another kernel. What the environment has set is as it was "
-           "set.\n",
+           "# Open MPI on several nodes needs -x with each name. Make the file anew for another\n"
+           "# kind of node, or another kernel. What the environment has set is as it was set.\n",
            host, sysconf(_SC_NPROCESSORS_ONLN), processor, date, RI_VERSION_STRING,
            ri_stock.version_major, ri_stock.version_minor, ri_stock.version_release,
            TUNE_MEASUREMENTS, costs.copy_rate,

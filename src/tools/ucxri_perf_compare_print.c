@@ -239,8 +239,7 @@ static void print_dropped(FILE *file, const perf_compare_t *compare)
         }
         if (!has_head) {
             fprintf(file,
-                    "\nDisturbed samples only, not to be relied on:\n%-*s %8s %9s "
-                    "%9s\n",
+                    "\nDisturbed samples only, not to be relied on:\n%-*s %8s %9s %9s\n",
                     name_width(compare), "line", "size", "stock", "library");
             has_head = 1;
         }
@@ -281,13 +280,11 @@ static void print_notes(FILE *file, const perf_compare_t *compare)
 
     find_marks(compare, &marks);
     fprintf(file,
-            "\nslower: a ratio above %.2f; equal: within %g %%; samples: stock + "
-            "library\n",
+            "\nslower: a ratio above %.2f; equal: within %g %%; samples: stock + library\n",
             1 + PERF_COMPARE_EQUAL, 100 * PERF_COMPARE_EQUAL);
     if (marks.doubt) {
         fprintf(file,
-                "slower?: the ranges between the quartiles overlap: more --rounds would "
-                "tell\n");
+                "slower?: the ranges between the quartiles overlap: more --rounds would tell\n");
     }
     if (marks.few) {
         fprintf(file, "few: a side has less than %zu samples, too few for a verdict\n",
@@ -298,8 +295,7 @@ static void print_notes(FILE *file, const perf_compare_t *compare)
     }
     if (compare->num_dropped > 0) {
         fprintf(file,
-                "%d samples were dropped: the cores moved meanwhile, or another program "
-                "had them\n",
+                "%d samples were dropped: the cores moved meanwhile, or another program had them\n",
                 compare->num_dropped);
     }
 }

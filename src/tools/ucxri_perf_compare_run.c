@@ -438,8 +438,7 @@ static void tell_round(const run_t *run, int again)
     }
     if ((run->round == 0) && (options->command == NULL)) {
         fprintf(stderr,
-                "ucxri_perf: %d rounds take %.0f s or more, and much longer on a busy "
-                "machine\n",
+                "ucxri_perf: %d rounds take %.0f s or more, and much longer on a busy machine\n",
                 options->rounds, ceil(seconds));
     }
     fprintf(stderr, "ucxri_perf: %s %d of %s%d\n",

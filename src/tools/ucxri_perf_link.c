@@ -245,8 +245,7 @@ void perf_link_choose_cpus(int *cpus)
     }
     if (cpus[0] == cpus[1]) {
         fprintf(stderr,
-                "ucxri_perf: both processes have to share core %d: the times say "
-                "little\n",
+                "ucxri_perf: both processes have to share core %d: the times say little\n",
                 cpus[0]);
     }
     /* A core that cannot be used is found before there are processes to end */

@@ -85,8 +85,7 @@ void perf_table_end(const perf_results_t *results)
         disturbed |= results->results[i].disturbed;
     }
     if (disturbed) {
-        printf("~ other programs took the cores nearly all the time: do not rely on "
-               "these\n");
+        printf("~ other programs took the cores nearly all the time: do not rely on these\n");
     }
     printf("Every byte of one transfer of each line was checked and right.\n");
     fflush(stdout);

@@ -117,8 +117,7 @@ void perf_svg_mark(perf_svg_t *svg, double x, double y, perf_svg_symbol_t symbol
         break;
     default:
         fprintf(svg->file,
-                "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" rx=\"2\""
-                " fill=\"%s\"/>\n",
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/>\n",
                 x - 6, y - 6, color);
         break;
     }

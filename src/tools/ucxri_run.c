@@ -48,14 +48,10 @@ static void usage(FILE *stream)
 {
     fprintf(stream,
             "Usage: mpiexec -n 4 ucxri_run [options] PROGRAM [ARGUMENTS]\n"
-            "Starts a program with the library, and switches it on. All ranks of a job "
-            "need it.\n"
-            "  --report[=DEST]  print a report at exit, as UCXRI_REPORT=y; DEST is "
-            "stdout, stderr\n"
-            "                   or a file name, in which %%p is the process id, %%h the "
-            "host,\n"
-            "                   %%r the rank and %%j the job; json:FILE writes it as "
-            "JSON,\n"
+            "Starts a program with the library, and switches it on. All ranks of a job need it.\n"
+            "  --report[=DEST]  print a report at exit, as UCXRI_REPORT=y; DEST is stdout, stderr\n"
+            "                   or a file name, in which %%p is the process id, %%h the host,\n"
+            "                   %%r the rank and %%j the job; json:FILE writes it as JSON,\n"
             "                   which is left of a job that is killed in any way\n"
             "  --trace[=DEST]   keep a trace and print it at exit, as UCXRI_TRACE=y\n"
             "  --timeline=FILE  write what happens to a file of each process, as "
@@ -64,14 +60,12 @@ static void usage(FILE *stream)
             "rank are put\n"
             "                   behind FILE\n"
             "  --off            run the program without the library, to compare\n"
-            "  --check          only say whether the library would be active; the exit "
-            "status\n"
+            "  --check          only say whether the library would be active; the exit status\n"
             "                   is 0 if so, otherwise 1\n"
             "  --library=FILE   preload this library\n"
             "  -v, --version    print the version\n"
             "  -h, --help       print this help\n"
-            "The exit status is that of the program, 2 for wrong options, 126 if the "
-            "program\n"
+            "The exit status is that of the program, 2 for wrong options, 126 if the program\n"
             "cannot be started, 127 if there is none, and 125 without memory.\n");
 }
 

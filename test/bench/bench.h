@@ -96,9 +96,7 @@ static inline int bench_parse_sizes(const char *list, size_t *sizes)
             ++end;
         }
         if ((value > (1ull << 30)) || (n == BENCH_MAX_SIZES)) {
-            fprintf(stderr,
-                    "size list '%s': a size above 1 GB, or more than %d"
-                    " sizes\n",
+            fprintf(stderr, "size list '%s': a size above 1 GB, or more than %d sizes\n",
                     list, BENCH_MAX_SIZES);
             return -1;
         }

@@ -13,8 +13,7 @@
 
 static const char usage[] =
         "Usage: mpiexec -n N mpi_coll [options] BENCHMARK=SIZES...\n"
-        "Median over batches, us for one operation. SIZES are bytes, k and m allowed, as "
-        "8,64k.\n"
+        "Median over batches, us for one operation. SIZES are bytes, k and m allowed, as 8,64k.\n"
         "Benchmarks:\n"
         "  barrier    the size is ignored\n"
         "  bcast      of SIZE bytes; each rank is the root in its turn\n"

@@ -17,8 +17,7 @@
 
 static const char usage[] =
         "Usage: mpiexec -n 2 mpi_rma [options] BENCHMARK=SIZES...\n"
-        "Median over batches, us for one operation. SIZES are bytes, multiples of 8, k "
-        "and m\n"
+        "Median over batches, us for one operation. SIZES are bytes, multiples of 8, k and m\n"
         "allowed, as 8,1k,64k. Rank 0 is the origin; rank 1 waits in the library, or\n"
         "computes. Benchmarks:\n"
         "  put, get, accumulate, get_accumulate\n"

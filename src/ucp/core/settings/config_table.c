@@ -129,8 +129,7 @@ const ri_config_field_t ri_config_fields[] = {
          "process_vm_writev), where the system allows it.",
          .flags = 0},
         {"RMA", RI_CONFIG_BOOL, "y", FIELD(rma),
-         "Whether one-sided operations (put, get, atomics) between processes of one "
-         "host\n"
+         "Whether one-sided operations (put, get, atomics) between processes of one host\n"
          "are carried out by the process that asks for them, without the target: in\n"
          "memory that both map, or by direct copies (CMA). n at either side: UCX does\n"
          "them.",
@@ -294,12 +293,9 @@ const ri_config_field_t ri_config_fields[] = {
          .flags = 0},
         {"TRACE", RI_CONFIG_TRACE, "n", FIELD(trace_how),
          "y: keep the latest protocol events of each worker in memory. They are printed\n"
-         "on SIGUSR2, on an error, and at exit. FILE: write a timeline of long "
-         "messages,\n"
-         "copies, computing and waiting to a file of its own (ucxri_info --timeline). "
-         "In\n"
-         "its name %r is the rank, %j the job, %p the process id and %h the host. A "
-         "name\n"
+         "on SIGUSR2, on an error, and at exit. FILE: write a timeline of long messages,\n"
+         "copies, computing and waiting to a file of its own (ucxri_info --timeline). In\n"
+         "its name %r is the rank, %j the job, %p the process id and %h the host. A name\n"
          "of a file has a dot, a slash or a percent sign.",
          .flags = 0},
         {"TRACE_LIMIT", RI_CONFIG_SIZE, "64M", FIELD(trace_limit),
