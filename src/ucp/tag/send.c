@@ -215,8 +215,8 @@ typedef struct send_host {
 
 /* A contiguous message in a row goes through a quick ring only: another one would hold up those
  * behind it. */
-static void send_ask_contig(const ri_send_req_t *req, unsigned host_plane,
-                            int may_exchange, send_host_t *host)
+static void send_ask_contig(const ri_send_req_t *req, unsigned host_plane, int may_wait,
+                            send_host_t *host)
 {
     ri_conn_t *conn    = req->conn;
     size_t length      = req->data.length;
@@ -225,7 +225,7 @@ static void send_ask_contig(const ri_send_req_t *req, unsigned host_plane,
                                                         RI_EXCHANGE_QUICK_PARTS);
     int has_room       = beats_exchange && send_has_room(req);
 
-    host->exchanges = may_exchange && !has_room && send_exchanges(req, host_plane);
+    host->exchanges = may_wait && !has_room && send_exchanges(req, host_plane);
     if (!beats_exchange && !host->exchanges &&
         (is_quick || (length <= send_ring_max(req)))) {
         has_room = send_has_room(req);
@@ -233,9 +233,10 @@ static void send_ask_contig(const ri_send_req_t *req, unsigned host_plane,
     host->by_ring = has_room && (is_quick || !host->several);
 }
 
-/* Ask for a message that is about to be sent. @a may_exchange: it need not end fast. */
+/* Ask for a message that is about to be sent. @a may_wait: it need not end fast, so that others can
+ * be sent before it ends. */
 static send_host_t send_ask_host(const ri_send_req_t *req, int has_ring,
-                                 unsigned host_plane, int may_exchange)
+                                 unsigned host_plane, int may_wait)
 {
     ri_conn_t *conn  = req->conn;
     send_host_t host = {0};
@@ -243,9 +244,10 @@ static send_host_t send_ask_host(const ri_send_req_t *req, int has_ring,
     if (!has_ring || (req->data.length <= ri_config.eager_thresh)) {
         return host;
     }
-    host.several = (host_plane != 0) && (conn->peer != NULL) && ri_row_ask(req);
+    host.several = may_wait && (host_plane != 0) && (conn->peer != NULL) &&
+                   ri_row_ask(req);
     if (ri_dt_is_contig(&req->data)) {
-        send_ask_contig(req, host_plane, may_exchange, &host);
+        send_ask_contig(req, host_plane, may_wait, &host);
     } else if (ri_dt_is_spread(&req->data)) {
         host.by_ring = (req->data.length <= conn->ring_limits.runs) && send_has_room(req);
     }

@@ -184,6 +184,26 @@ TEST_F(test_coop_row, the_next_one)
     }
 }
 
+/* A send that is to end at once begins no row, and ends none: it may be refused, and come again. */
+TEST_F(test_coop_row, a_send_that_ends_at_once)
+{
+    ucp_request_param_t param = {};
+    bytes content             = pattern(1, m_length);
+
+    post_row();
+    send_row();
+    pump();
+    check_row();
+    ASSERT_EQ(COUNT, m_conn->row.length);
+    param.op_attr_mask = UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+    for (unsigned i = 0; i < 2; ++i) {
+        EXPECT_EQ(UCS_ERR_NO_RESOURCE,
+                  UCS_PTR_STATUS(ri_tag_send_slow(m_conn, content.data(), m_length, 5,
+                                                  &param, 0)));
+    }
+    EXPECT_EQ(COUNT, m_conn->row.length);
+}
+
 /* Short ones go by slots if they are in a row, and else by a read of the receiver. */
 TEST_F(test_coop_row, below_the_threshold)
 {
