@@ -438,7 +438,7 @@ function report_matrix(    i, s, k, sum, part, state, bound)
         sum += losses[states[s], "stock"] + losses[states[s], "ob1"]
     }
     print "\nAll cells: library / the best of stock (* loses), samples, library / ob1. Times are better" \
-          "\nbelow 1, bw, bibw and rates above 1."
+          "\nbelow 1, bandwidths and rates above 1."
     for (s = 1; s <= num_states; s++) {
         print_matrix(states[s])
     }
