@@ -71,29 +71,46 @@ static ri_coop_t *coop_newest_of_row(const ri_worker_t *worker)
     return NULL;
 }
 
-/* Whether a round passes a send of a row by: while others are to be written it is enough to see
- * what has become of the oldest ones, which the receiver reads. */
-static int coop_passes(const ri_coop_t *coop, const ri_coop_t *newest, unsigned *looked_p)
+/* What a round knows of rows of sends. Callbacks may free what it points to: it is compared only. */
+typedef struct coop_row_turn {
+    const ri_coop_t *newest; /* the send that is to be written; NULL: there is none */
+    const ri_conn_t *conn;   /* of newest */
+    unsigned looked;         /* other sends of that conn's row that were looked at */
+} coop_row_turn_t;
+
+/* The rows when a round begins; only a round of sends writes. */
+static coop_row_turn_t coop_row_turn(const ri_worker_t *worker, int sends)
 {
-    return coop->is_send && coop->in_row && (newest != NULL) && (coop != newest) &&
-           (coop->send->conn == newest->send->conn) && (++*looked_p > COOP_ROW_LOOKS);
+    coop_row_turn_t turn = {.newest = sends ? coop_newest_of_row(worker) : NULL};
+
+    turn.conn = (turn.newest != NULL) ? turn.newest->send->conn : NULL;
+    return turn;
 }
 
-/* Whether a side may copy the next part. Of the sends of a row that is the newest, of which nothing
- * is claimed yet, as long as there is one. */
-static int coop_may_copy(const ri_coop_t *coop, const ri_coop_t *newest)
+/* Whether a round passes a send of a row by: while another one is to be written it is enough to see
+ * what has become of the oldest ones, which the receiver reads. */
+static int coop_passes(const ri_coop_t *coop, coop_row_turn_t *turn)
 {
-    return !coop->is_send || !coop->in_row || (newest == NULL) || (coop == newest);
+    return coop->is_send && coop->in_row && (turn->newest != NULL) &&
+           (coop != turn->newest) && (coop->send->conn == turn->conn) &&
+           (++turn->looked > COOP_ROW_LOOKS);
+}
+
+/* Whether a side may copy the next part. Of the sends of rows that is the newest, as long as there
+ * is one. */
+static int coop_may_copy(const ri_coop_t *coop, const coop_row_turn_t *turn)
+{
+    return !coop->is_send || !coop->in_row || (turn->newest == NULL) ||
+           (coop == turn->newest);
 }
 
 /* One round, from the oldest: callbacks may end others, or add some. One part in all is copied, of
  * a send or of a receive, so that the caller has its turn. @return Number of events. */
 static unsigned coop_round(ri_worker_t *worker, int sends)
 {
-    const ri_coop_t *newest = sends ? coop_newest_of_row(worker) : NULL;
-    unsigned count          = worker->num_coops;
-    unsigned looked         = 0;
-    unsigned events         = 0;
+    coop_row_turn_t turn = coop_row_turn(worker, sends);
+    unsigned count       = worker->num_coops;
+    unsigned events      = 0;
     ri_coop_state_t state;
     ri_coop_t *coop;
 
@@ -101,12 +118,12 @@ static unsigned coop_round(ri_worker_t *worker, int sends)
     for (; (count > 0) && (worker->coop.next != &worker->coop.list); --count) {
         coop              = ucs_container_of(worker->coop.next, ri_coop_t, list);
         worker->coop.next = coop->list.next;
-        if (coop_passes(coop, newest, &looked) ||
+        if (coop_passes(coop, &turn) ||
             (coop->is_send && !ri_coop_send_learn_target(coop))) {
             continue;
         }
         state = ri_coop_copy_step(coop, (events == 0) && (coop->is_send == sends) &&
-                                                coop_may_copy(coop, newest));
+                                                coop_may_copy(coop, &turn));
         if (state == RI_COOP_WAITS) {
             continue;
         }
