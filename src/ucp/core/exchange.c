@@ -8,11 +8,6 @@
 #include "exchange.h"
 #include "send_req.h"
 #include "../../ucs/settings.h"
-#include "../wire/wire.h"
-
-/* So many of the latest sends of a conn are looked at, if they are among as many messages: what was
- * announced long ago waits for a receive that is not posted. */
-#define EXCHANGE_SENDS 4
 
 /* So many messages of the peer's in succession that met none of this process's tell that there is
  * no exchange any more. There is none at first. */
@@ -22,32 +17,12 @@
  * whether there is one again. */
 #define EXCHANGE_AGAIN 64
 
-/* Whether a conn has announced something that its receiver can copy by itself. */
-static int exchange_has_announced(const ri_conn_t *conn)
-{
-    const ucs_list_link_t *at = conn->sends.prev;
-    const ri_send_req_t *req;
-    unsigned i;
-
-    for (i = 0; (i < EXCHANGE_SENDS) && (at != &conn->sends); ++i, at = at->prev) {
-        req = ucs_container_of(at, ri_send_req_t, list);
-        if (conn->tx_sn - req->sn >= EXCHANGE_SENDS) {
-            break;
-        }
-        if ((req->wire_type == RI_WIRE_RTS) && (req->waiting & RI_SEND_WAIT_MATCH) &&
-            !ri_dt_is_spread(&req->data)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 int ri_exchange_also_sends(const ri_peer_t *peer)
 {
     const ri_conn_t *conn;
 
     ucs_list_for_each(conn, &peer->conns, peer_list) {
-        if (exchange_has_announced(conn)) {
+        if (ri_send_has_announced(conn, 1)) {
             return 1;
         }
     }

@@ -5,36 +5,12 @@
 #include "row.h"
 #include "send_req.h"
 #include "types/peer_types.h"
-#include "../wire/wire.h"
-
-/* An earlier message is of the same row if so few have followed it: what was announced long ago
- * waits for a receive that is not posted. */
-#define ROW_GAP 4
 
 /* After a row of so many messages another one is expected. */
 #define ROW_LONG 4
 
 /* Messages go both ways if one direction has at most so many times as many as the other one. */
 #define ROW_MUTUAL 4
-
-/* Whether a message follows another one. */
-static int row_follows(const ri_send_req_t *req)
-{
-    const ucs_list_link_t *at;
-    const ri_send_req_t *before;
-
-    for (at = req->list.prev; at != &req->conn->sends; at = at->prev) {
-        before = ucs_container_of(at, ri_send_req_t, list);
-        if (req->sn - before->sn > ROW_GAP) {
-            return 0;
-        }
-        if ((before->wire_type == RI_WIRE_RTS) &&
-            (before->waiting & RI_SEND_WAIT_MATCH)) {
-            return 1;
-        }
-    }
-    return 0;
-}
 
 /* Count a message of one direction, *which. */
 static void row_count(ri_peer_t *peer, uint32_t *which)
@@ -55,7 +31,7 @@ static int row_is_mutual(const ri_peer_t *peer)
 int ri_row_ask(const ri_send_req_t *req)
 {
     ri_conn_t *conn = req->conn;
-    int follows     = row_follows(req);
+    int follows     = ri_send_has_announced(conn, 0);
     int is_one;
 
     row_count(conn->peer, &conn->peer->row.sent);

@@ -9,6 +9,7 @@
 #include "conn.h"
 #include "req_life.h"
 #include "timeline_notes.h"
+#include "../wire/wire.h"
 
 int ri_send_always_ends_now(const ri_send_req_t *req)
 {
@@ -58,6 +59,24 @@ int ri_send_may_wait_for(uint8_t waiting)
         }
     }
     return waiting < RI_SEND_WAIT_LAST;
+}
+
+int ri_send_has_announced(const ri_conn_t *conn, int in_pieces)
+{
+    const ucs_list_link_t *at;
+    const ri_send_req_t *req;
+
+    for (at = conn->sends.prev; at != &conn->sends; at = at->prev) {
+        req = ucs_container_of(at, ri_send_req_t, list);
+        if (conn->tx_sn + 1 - req->sn > RI_SEND_LATEST) {
+            break;
+        }
+        if ((req->wire_type == RI_WIRE_RTS) && (req->waiting & RI_SEND_WAIT_MATCH) &&
+            (!in_pieces || !ri_dt_is_spread(&req->data))) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 void ri_send_forget(ri_send_req_t *req)

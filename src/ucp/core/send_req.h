@@ -17,6 +17,14 @@
  * the next one of @a conn, in case it takes that. It is in conn->sends from here on. */
 void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag);
 
+/* So many of the latest messages of a conn are looked at: what was announced long ago waits for a
+ * receive that is not posted. */
+#define RI_SEND_LATEST 4
+
+/** @return Whether one of the latest messages of a conn was announced, and is not known to be
+ * matched; with @a in_pieces, one that its receiver can copy by itself. */
+int ri_send_has_announced(const ri_conn_t *conn, int in_pieces);
+
 /** @return Whether a send may wait for all of @a waiting (RI_SEND_WAIT_*) at the same time, see the
  * table in request.h. */
 int ri_send_may_wait_for(uint8_t waiting);

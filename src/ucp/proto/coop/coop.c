@@ -87,21 +87,19 @@ static coop_row_turn_t coop_row_turn(const ri_worker_t *worker, int sends)
     return turn;
 }
 
-/* Whether a round passes a send of a row by: while another one is to be written it is enough to see
- * what has become of the oldest ones, which the receiver reads. */
-static int coop_passes(const ri_coop_t *coop, coop_row_turn_t *turn)
+/* Whether a side is a send of a row while another one is to be written. */
+static int coop_is_behind(const ri_coop_t *coop, const coop_row_turn_t *turn)
 {
     return coop->is_send && coop->in_row && (turn->newest != NULL) &&
-           (coop != turn->newest) && (coop->send->conn == turn->conn) &&
-           (++turn->looked > COOP_ROW_LOOKS);
+           (coop != turn->newest);
 }
 
-/* Whether a side may copy the next part. Of the sends of rows that is the newest, as long as there
- * is one. */
-static int coop_may_copy(const ri_coop_t *coop, const coop_row_turn_t *turn)
+/* Whether a round passes such a send by: of those of one conn it is enough to see what has become
+ * of the oldest ones, which the receiver reads. */
+static int coop_passes(const ri_coop_t *coop, coop_row_turn_t *turn)
 {
-    return !coop->is_send || !coop->in_row || (turn->newest == NULL) ||
-           (coop == turn->newest);
+    return coop_is_behind(coop, turn) && (coop->send->conn == turn->conn) &&
+           (++turn->looked > COOP_ROW_LOOKS);
 }
 
 /* One round, from the oldest: callbacks may end others, or add some. One part in all is copied, of
@@ -123,7 +121,7 @@ static unsigned coop_round(ri_worker_t *worker, int sends)
             continue;
         }
         state = ri_coop_copy_step(coop, (events == 0) && (coop->is_send == sends) &&
-                                                coop_may_copy(coop, &turn));
+                                                !coop_is_behind(coop, &turn));
         if (state == RI_COOP_WAITS) {
             continue;
         }
