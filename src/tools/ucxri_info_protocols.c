@@ -209,8 +209,8 @@ static protocols_row_t protocols_ask(const protocols_case_t *which, size_t lengt
     ri_select_param_t param = protocols_facts(which, length);
     ri_choice_t choice      = ri_select(&param);
 
-    return (protocols_row_t){ri_select_name(choice.proto), ri_select_what(choice),
-                             ri_select_why(&param, choice)};
+    return (protocols_row_t){ri_select_why_name(choice.proto),
+                             ri_select_why_mover(choice), ri_select_why(&param, choice)};
 }
 
 /* Whether two messages are of one row. All those of the ring are, and the reason is that of the

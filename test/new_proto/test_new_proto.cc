@@ -115,8 +115,8 @@ TEST_F(test_new_proto, has_words_of_its_own)
     facts.length       = LENGTH;
     facts.pool_free    = 1;
     ri_choice_t choice = ri_select(&facts);
-    EXPECT_STREQ("unlucky", ri_select_name(choice.proto));
-    EXPECT_STREQ("a copy of the sender, read there", ri_select_what(choice));
+    EXPECT_STREQ("unlucky", ri_select_why_name(choice.proto));
+    EXPECT_STREQ("a copy of the sender, read there", ri_select_why_mover(choice));
     EXPECT_STREQ("13,000 is unlucky", ri_select_why(&facts, choice));
 }
 

@@ -15,12 +15,12 @@
 
 const char ri_select_why_no_plane[] = "there is no direct copy, and no RDMA";
 
-const char *ri_select_name(ri_proto_t proto)
+const char *ri_select_why_name(ri_proto_t proto)
 {
     return ri_send_protos[proto]->called;
 }
 
-const char *ri_select_what(ri_choice_t choice)
+const char *ri_select_why_mover(ri_choice_t choice)
 {
     const ri_send_proto_t *proto = ri_send_protos[choice.proto];
     int net                      = !!(choice.plane & RI_PLANE_KEYS);

@@ -11,10 +11,10 @@
 #include "select.h"
 
 /** @return What a protocol is called in reports: "ring", "hybrid", "rtr". */
-const char *ri_select_name(ri_proto_t proto);
+const char *ri_select_why_name(ri_proto_t proto);
 
 /** @return What moves a message by a choice: a few words. */
-const char *ri_select_what(ri_choice_t choice);
+const char *ri_select_why_mover(ri_choice_t choice);
 
 /** What ri_select_why() returns of a message that goes by UCX because no plane leads to its
  * receiver. */

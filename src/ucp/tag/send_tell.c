@@ -28,7 +28,7 @@ static unsigned tell_bit(const char *name)
 {
     ri_proto_t number = 0;
 
-    while (strcmp(ri_select_name(number), name) != 0) {
+    while (strcmp(ri_select_why_name(number), name) != 0) {
         ++number;
     }
     return 1u << number;
@@ -38,7 +38,7 @@ void ri_send_tell(const ri_send_req_t *req, const ri_select_param_t *select,
                   unsigned plane)
 {
     const ri_choice_t choice = {tell_number(req->proto), plane};
-    const char *name         = ri_select_name(choice.proto);
+    const char *name         = ri_select_why_name(choice.proto);
     unsigned bit             = tell_bit(name);
     const char *why;
 

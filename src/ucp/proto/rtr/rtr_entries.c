@@ -84,7 +84,7 @@ void ri_rtr_entries_end(ri_rtr_entry_t *entry)
 
 void ri_rtr_entries_release(ri_recv_req_t *recv)
 {
-    ri_rtr_entry_t *entry = ri_rtr_entry(recv);
+    ri_rtr_entry_t *entry = ri_rtr_entries_of(recv);
 
     if (entry != NULL) {
         ri_rtr_entries_end(entry);

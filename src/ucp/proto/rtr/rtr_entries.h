@@ -83,7 +83,7 @@ void ri_rtr_entries_release(ri_recv_req_t *recv);
 
 /** @return The entry of a receive whose RTR has a key; NULL if it has none (any more), or its RTR
  * is another one. */
-static inline ri_rtr_entry_t *ri_rtr_entry(const ri_recv_req_t *recv)
+static inline ri_rtr_entry_t *ri_rtr_entries_of(const ri_recv_req_t *recv)
 {
     return (((recv->rtr.state == RI_RTR_BY_KEY) || (recv->rtr.state == RI_RTR_KEY_USED) ||
              (recv->rtr.state == RI_RTR_NAMED)) &&

@@ -88,7 +88,7 @@ int ri_rtr_used_again(ri_stream_t *stream, ri_arrival_t *arrival)
     if (&recv->list == &stream->rtr.recvs) {
         return 0;
     }
-    if (ri_rtr_entry(recv) != NULL) { /* the way is there, and may be written by */
+    if (ri_rtr_entries_of(recv) != NULL) { /* the way is there, and may be written by */
         ri_deliver_breaking(stream,
                             "a message that comes again by a way that has not failed",
                             arrival->wire_type, arrival->length);
@@ -121,7 +121,7 @@ void ri_rtr_used_drop(ri_peer_t *peer)
 
 void ri_rtr_used_end(ri_recv_req_t *recv, ucs_status_t status)
 {
-    const ri_rtr_entry_t *entry = ri_rtr_entry(recv);
+    const ri_rtr_entry_t *entry = ri_rtr_entries_of(recv);
 
     if ((entry != NULL) && entry->notified &&
         used_makes_sense(recv, ri_rtr_entries_number(entry),

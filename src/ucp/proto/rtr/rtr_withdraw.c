@@ -19,7 +19,7 @@ void ri_rtr_withdraw_ask(ri_recv_req_t *recv)
 {
     ri_stream_t *stream   = recv->rtr.stream;
     ri_worker_t *worker   = stream->worker;
-    ri_rtr_entry_t *entry = ri_rtr_entry(recv);
+    ri_rtr_entry_t *entry = ri_rtr_entries_of(recv);
     ri_wire_msg_t msg     = {.type       = RI_WIRE_REVOKE,
                              .id         = stream->remote_conn_id,
                              .generation = entry->generation,

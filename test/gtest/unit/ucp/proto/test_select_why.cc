@@ -58,7 +58,8 @@ TEST(test_select_why, reasons)
         ri_select_param_t param = make_param(r.what, r.length);
         ri_choice_t choice      = ri_select(&param);
 
-        EXPECT_STREQ(r.name, ri_select_name(choice.proto)) << r.what << " " << r.length;
+        EXPECT_STREQ(r.name, ri_select_why_name(choice.proto))
+                << r.what << " " << r.length;
         EXPECT_STREQ(r.why, ri_select_why(&param, choice)) << r.what << " " << r.length;
     }
 }
@@ -118,9 +119,10 @@ TEST(test_select_why, all_facts_have_words)
         ri_choice_t choice      = ri_select(&param);
 
         seen.insert(choice.proto);
-        ASSERT_NE(nullptr, ri_select_name(choice.proto));
-        ASSERT_GE(7u, strlen(ri_select_name(choice.proto)));
-        ASSERT_GE(35u, strlen(ri_select_what(choice))) << ri_select_what(choice);
+        ASSERT_NE(nullptr, ri_select_why_name(choice.proto));
+        ASSERT_GE(7u, strlen(ri_select_why_name(choice.proto)));
+        ASSERT_GE(35u, strlen(ri_select_why_mover(choice)))
+                << ri_select_why_mover(choice);
         ASSERT_GE(40u, strlen(ri_select_why(&param, choice)));
         ASSERT_LT(0u, strlen(ri_select_why(&param, choice)));
     }
