@@ -55,7 +55,8 @@ static int direct_is_gone(const ri_rkey_t *rkey)
 static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const char *buffer,
                                 size_t length, uint64_t address)
 {
-    ucs_status_t status = ri_reach_move(rkey->reach, is_put, buffer, address, length);
+    ucs_status_t status = ri_reach_copy_long(rkey->reach, is_put, buffer, address,
+                                             length);
 
     if (ri_likely(status == UCS_OK)) {
         return UCS_OK;

@@ -11,7 +11,8 @@
 /* Bytes that are copied between two looks for others who wait. */
 #define REACH_PIECE ((size_t)1 << 20)
 
-ucs_status_t ri_reach_transfer(ri_reach_t *reach, int is_put, const ri_transfer_t *moving)
+ucs_status_t ri_reach_copy_transfer(ri_reach_t *reach, int is_put,
+                                    const ri_transfer_t *moving)
 {
     const ri_plane_ops_t *ops = reach->ep->plane->ops;
 
@@ -32,11 +33,11 @@ ucs_status_t ri_reach_copy(ri_reach_t *reach, int is_put, const void *local,
                                   .num_remote = 1,
                                   .length     = length};
 
-    return ri_reach_transfer(reach, is_put, &moving);
+    return ri_reach_copy_transfer(reach, is_put, &moving);
 }
 
-ucs_status_t ri_reach_move(ri_reach_t *reach, int is_put, const void *local,
-                           uint64_t remote, size_t length)
+ucs_status_t ri_reach_copy_long(ri_reach_t *reach, int is_put, const void *local,
+                                uint64_t remote, size_t length)
 {
     ucs_status_t status = UCS_OK;
     size_t piece;

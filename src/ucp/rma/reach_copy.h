@@ -10,8 +10,8 @@
 #include "reach.h"
 
 /** Copy to the process of a reach (@a is_put), or from there. @return As ri_reach_copy(). */
-ucs_status_t ri_reach_transfer(ri_reach_t *reach, int is_put,
-                               const ri_transfer_t *moving);
+ucs_status_t ri_reach_copy_transfer(ri_reach_t *reach, int is_put,
+                                    const ri_transfer_t *moving);
 
 /**
  * Copy @a length bytes to the process of a reach (@a is_put), or from there.
@@ -24,7 +24,7 @@ ucs_status_t ri_reach_copy(ri_reach_t *reach, int is_put, const void *local,
 
 /** Copy as ri_reach_copy() does, but any length: what is long goes in pieces, and others who wait
  * for this process are served in between. @return As ri_reach_copy(). */
-ucs_status_t ri_reach_move(ri_reach_t *reach, int is_put, const void *local,
-                           uint64_t remote, size_t length);
+ucs_status_t ri_reach_copy_long(ri_reach_t *reach, int is_put, const void *local,
+                                uint64_t remote, size_t length);
 
 #endif

@@ -78,12 +78,12 @@ static ri_window_fate_t window_put(void *arg, uint64_t region, uint64_t address,
     size_t done;
 
     if (ri_unlikely(ri_reach_is_out(reach))) {
-        return window_fate(reach, ri_reach_move(reach, 1, data, address, length));
+        return window_fate(reach, ri_reach_copy_long(reach, 1, data, address, length));
     }
     done = ri_mail_parts_put(reach, &head, data, length, &withdrawn);
     if (done < length) {
-        fate = window_fate(reach, ri_reach_move(reach, 1, (const char *)data + done,
-                                                address + done, length - done));
+        fate = window_fate(reach, ri_reach_copy_long(reach, 1, (const char *)data + done,
+                                                     address + done, length - done));
         if ((fate != RI_WINDOW_OPS_DONE) && (done > 0)) {
             window_settle(reach); /* the caller does not know of the posted ones */
         }
@@ -109,8 +109,8 @@ static ri_window_fate_t window_get(void *arg, uint64_t region, uint64_t address,
     if (done == length) {
         return RI_WINDOW_OPS_DONE;
     }
-    return window_fate(reach, ri_reach_move(reach, 0, (char *)data + done, address + done,
-                                            length - done));
+    return window_fate(reach, ri_reach_copy_long(reach, 0, (char *)data + done,
+                                                 address + done, length - done));
 }
 
 static ri_window_fate_t window_copy(void *arg, int is_put, const ri_segment_t *local,
@@ -123,7 +123,7 @@ static ri_window_fate_t window_copy(void *arg, int is_put, const ri_segment_t *l
                                   .num_remote = num_remote,
                                   .length     = length};
 
-    ucs_status_t status = ri_reach_transfer(arg, is_put, &moving);
+    ucs_status_t status = ri_reach_copy_transfer(arg, is_put, &moving);
 
     ri_serve(); /* who is on this way for long is asked meanwhile */
     return window_fate(arg, status);
