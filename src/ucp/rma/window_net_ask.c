@@ -33,7 +33,7 @@ typedef struct ask {
     size_t length;            /* of the result */
     int is_waited;            /* by a thread, which frees it */
     int is_undone;            /* the wait was given up */
-    ri_window_command_t undo; /* what is done then (ri_window_net_undo()) */
+    ri_window_command_t undo; /* what is done then (ri_window_net_message_undo()) */
     _Atomic(unsigned) *count; /* in which it is counted */
     _Atomic(int) answer; /* of one that is waited for: ASK_OPEN, or how it has ended */
 } ask_t;
@@ -43,12 +43,12 @@ typedef struct ask {
 /* Under the lock; set up with the first id. */
 static ri_id_table_t ask_ids;
 
-ri_window_fate_t ri_window_net_why_unreachable(const ri_window_net_reach_t *reach)
+ri_window_fate_t ri_window_net_ask_why_unreachable(const ri_window_net_reach_t *reach)
 {
     return atomic_load(&reach->peer->is_gone) ? RI_WINDOW_OPS_GONE : RI_WINDOW_OPS_FAILED;
 }
 
-int ri_window_net_pause(void *arg)
+int ri_window_net_ask_pause(void *arg)
 {
     unsigned *looks = arg;
 
@@ -61,26 +61,26 @@ int ri_window_net_pause(void *arg)
     return 0;
 }
 
-void ri_window_net_wait(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
-                        unsigned most)
+void ri_window_net_ask_wait(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
+                            unsigned most)
 {
     unsigned looks = 0, last = 0;
 
     while ((atomic_load_explicit(count, memory_order_acquire) >= most) &&
            (last < ASK_LAST_LOOKS)) {
-        ri_window_net_pause(&looks);
+        ri_window_net_ask_pause(&looks);
         last += (unsigned)atomic_load(&reach->peer->is_gone);
     }
 }
 
-void ri_window_net_lose(ri_window_net_reach_t *reach, ri_window_fate_t fate)
+void ri_window_net_ask_lose(ri_window_net_reach_t *reach, ri_window_fate_t fate)
 {
     int done = RI_WINDOW_OPS_DONE;
 
     atomic_compare_exchange_strong(&reach->lost, &done, (int)fate);
 }
 
-ri_window_fate_t ri_window_net_take_loss(ri_window_net_reach_t *reach)
+ri_window_fate_t ri_window_net_ask_take_loss(ri_window_net_reach_t *reach)
 {
     if (ri_unlikely(atomic_load(&reach->peer->is_gone))) {
         return RI_WINDOW_OPS_GONE;
@@ -88,7 +88,7 @@ ri_window_fate_t ri_window_net_take_loss(ri_window_net_reach_t *reach)
     return (ri_window_fate_t)atomic_exchange(&reach->lost, RI_WINDOW_OPS_DONE);
 }
 
-ucp_ep_h ri_window_net_open(ri_window_net_reach_t *reach)
+ucp_ep_h ri_window_net_ask_open(ri_window_net_reach_t *reach)
 {
     ucp_ep_h ep = atomic_load(&reach->peer->is_gone) ? NULL :
                                                        ri_window_net_ep(reach->peer);
@@ -119,7 +119,7 @@ static void ask_forget(ask_t *asked)
 static int ask_send(ask_t *asked, ri_window_net_head_t *head, const void *data,
                     size_t length)
 {
-    if (ri_window_net_open(asked->reach) == NULL) {
+    if (ri_window_net_ask_open(asked->reach) == NULL) {
         return 0;
     }
     if (ask_ids.index_bits == 0) {
@@ -132,16 +132,17 @@ static int ask_send(ask_t *asked, ri_window_net_head_t *head, const void *data,
     head->id = asked->id;
     ucs_list_add_tail(&asked->reach->asked, &asked->list);
     atomic_fetch_add(asked->count, 1);
-    if (ri_window_net_send(asked->reach->peer, head, data, length) != UCS_OK) {
+    if (ri_window_net_message_send(asked->reach->peer, head, data, length) != UCS_OK) {
         ask_forget(asked);
         return 0;
     }
     return 1;
 }
 
-ri_window_fate_t ri_window_net_post(ri_window_net_reach_t *reach,
-                                    ri_window_net_head_t *head, const void *data,
-                                    size_t length, void *result, _Atomic(unsigned) *count)
+ri_window_fate_t ri_window_net_ask_post(ri_window_net_reach_t *reach,
+                                        ri_window_net_head_t *head, const void *data,
+                                        size_t length, void *result,
+                                        _Atomic(unsigned) *count)
 {
     ask_t *asked = calloc(1, sizeof(*asked));
     int is_sent;
@@ -153,14 +154,14 @@ ri_window_fate_t ri_window_net_post(ri_window_net_reach_t *reach,
     asked->count  = count;
     asked->result = result;
     asked->length = head->head.length;
-    ri_window_net_wait(reach, asked->count, RI_WINDOW_NET_DEPTH);
+    ri_window_net_ask_wait(reach, asked->count, RI_WINDOW_NET_DEPTH);
     ri_window_net_lock();
     is_sent = ask_send(asked, head, data, length);
     ri_window_net_unlock();
     if (!is_sent) {
         free(asked);
     }
-    return is_sent ? RI_WINDOW_OPS_POSTED : ri_window_net_why_unreachable(reach);
+    return is_sent ? RI_WINDOW_OPS_POSTED : ri_window_net_ask_why_unreachable(reach);
 }
 
 /* What is to be done if the wait is given up, and what was asked for is done after all. */
@@ -170,7 +171,7 @@ static ri_window_command_t ask_undo(const ri_window_net_head_t *head, const void
 
     if (head->kind == RI_WINDOW_NET_COMMAND) {
         memcpy(&command, data, sizeof(command));
-        command = ri_window_net_undo(&command);
+        command = ri_window_net_message_undo(&command);
     }
     return command;
 }
@@ -183,10 +184,11 @@ static void ask_give_up(ask_t *asked)
     asked->result    = NULL;
 }
 
-ri_window_fate_t ri_window_net_request(ri_window_net_reach_t *reach,
-                                       ri_window_net_head_t *head, const void *data,
-                                       size_t data_length, void *result, size_t length,
-                                       const ri_window_net_patience_t *patience)
+ri_window_fate_t ri_window_net_ask_request(ri_window_net_reach_t *reach,
+                                           ri_window_net_head_t *head, const void *data,
+                                           size_t data_length, void *result,
+                                           size_t length,
+                                           const ri_window_net_patience_t *patience)
 {
     ask_t *asked          = calloc(1, sizeof(*asked));
     ri_window_fate_t fate = RI_WINDOW_OPS_GONE;
@@ -207,7 +209,7 @@ ri_window_fate_t ri_window_net_request(ri_window_net_reach_t *reach,
     ri_window_net_unlock();
     if (!is_sent) {
         free(asked);
-        return ri_window_net_why_unreachable(reach);
+        return ri_window_net_ask_why_unreachable(reach);
     }
     while ((atomic_load_explicit(&asked->answer, memory_order_acquire) == ASK_OPEN) &&
            !atomic_load(&reach->peer->is_gone) && (patience->wait(patience->arg) == 0)) {}
@@ -229,8 +231,9 @@ static void ask_send_undo(const ask_t *asked)
                                        .head.region = asked->reach->told.region};
 
     if ((asked->undo.kind != RI_WINDOW_COMMAND_KINDS) &&
-        (ri_window_net_open(asked->reach) != NULL)) {
-        ri_window_net_send(asked->reach->peer, &said, &asked->undo, sizeof(asked->undo));
+        (ri_window_net_ask_open(asked->reach) != NULL)) {
+        ri_window_net_message_send(asked->reach->peer, &said, &asked->undo,
+                                   sizeof(asked->undo));
     }
 }
 
@@ -253,9 +256,9 @@ static ri_window_fate_t ask_look(const ask_t *asked, const ri_window_net_head_t 
     return RI_WINDOW_OPS_DONE;
 }
 
-void ri_window_net_answered(const ri_window_net_peer_t *peer,
-                            const ri_window_net_head_t *head, const void *data,
-                            size_t length)
+void ri_window_net_ask_answered(const ri_window_net_peer_t *peer,
+                                const ri_window_net_head_t *head, const void *data,
+                                size_t length)
 {
     ask_t *asked = ri_id_get(&ask_ids, head->id);
     ri_window_fate_t fate;
@@ -272,12 +275,12 @@ void ri_window_net_answered(const ri_window_net_peer_t *peer,
     if (asked->is_undone && (fate == RI_WINDOW_OPS_DONE)) {
         ask_send_undo(asked);
     } else if (!asked->is_undone && (fate != RI_WINDOW_OPS_DONE)) {
-        ri_window_net_lose(asked->reach, fate);
+        ri_window_net_ask_lose(asked->reach, fate);
     }
     free(asked);
 }
 
-void ri_window_net_forget(ri_window_net_reach_t *reach)
+void ri_window_net_ask_forget(ri_window_net_reach_t *reach)
 {
     ask_t *asked, *next;
 

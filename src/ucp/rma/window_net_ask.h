@@ -49,46 +49,47 @@ typedef struct ri_window_net_patience {
 } ri_window_net_patience_t;
 
 /** Connect, if that was not done. The lock is held. @return The endpoint, or NULL. */
-ucp_ep_h ri_window_net_open(ri_window_net_reach_t *reach);
+ucp_ep_h ri_window_net_ask_open(ri_window_net_reach_t *reach);
 
 /** What a process does while it waits: @a arg is a number of looks, an unsigned. @return 0. */
-int ri_window_net_pause(void *arg);
+int ri_window_net_ask_pause(void *arg);
 
 /** Wait until less than @a most are left of what is counted. If the peer is gone, it is waited for
  * a short time, in which UCX ends what it has. */
-void ri_window_net_wait(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
-                        unsigned most);
+void ri_window_net_ask_wait(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
+                            unsigned most);
 
 /** What was POSTED has failed. */
-void ri_window_net_lose(ri_window_net_reach_t *reach, ri_window_fate_t fate);
+void ri_window_net_ask_lose(ri_window_net_reach_t *reach, ri_window_fate_t fate);
 
 /** @return How what was POSTED has ended: a failure is told once. */
-ri_window_fate_t ri_window_net_take_loss(ri_window_net_reach_t *reach);
+ri_window_fate_t ri_window_net_ask_take_loss(ri_window_net_reach_t *reach);
 
 /** @return Why an operation cannot be asked for: the peer has gone, or it cannot be sent. */
-ri_window_fate_t ri_window_net_why_unreachable(const ri_window_net_reach_t *reach);
+ri_window_fate_t ri_window_net_ask_why_unreachable(const ri_window_net_reach_t *reach);
 
 /** Ask and do not wait. It is counted in @a count of the reach until it is answered, and the
  * result, of head->head.length bytes, is written to @a result then, unless that is NULL. @return
  * POSTED, FAILED or GONE. */
-ri_window_fate_t ri_window_net_post(ri_window_net_reach_t *reach,
-                                    ri_window_net_head_t *head, const void *data,
-                                    size_t length, void *result,
-                                    _Atomic(unsigned) *count);
+ri_window_fate_t ri_window_net_ask_post(ri_window_net_reach_t *reach,
+                                        ri_window_net_head_t *head, const void *data,
+                                        size_t length, void *result,
+                                        _Atomic(unsigned) *count);
 
 /** Ask and wait for the answer, with a result of at most @a length bytes. A command to take
  * something that is given up is undone when it is carried out. @return How it has ended. */
-ri_window_fate_t ri_window_net_request(ri_window_net_reach_t *reach,
-                                       ri_window_net_head_t *head, const void *data,
-                                       size_t data_length, void *result, size_t length,
-                                       const ri_window_net_patience_t *patience);
+ri_window_fate_t ri_window_net_ask_request(ri_window_net_reach_t *reach,
+                                           ri_window_net_head_t *head, const void *data,
+                                           size_t data_length, void *result,
+                                           size_t length,
+                                           const ri_window_net_patience_t *patience);
 
 /** An answer of a peer: wire input. The lock is held. */
-void ri_window_net_answered(const ri_window_net_peer_t *peer,
-                            const ri_window_net_head_t *head, const void *data,
-                            size_t length);
+void ri_window_net_ask_answered(const ri_window_net_peer_t *peer,
+                                const ri_window_net_head_t *head, const void *data,
+                                size_t length);
 
 /** Forget what was asked for and is not answered. The lock is held. */
-void ri_window_net_forget(ri_window_net_reach_t *reach);
+void ri_window_net_ask_forget(ri_window_net_reach_t *reach);
 
 #endif

@@ -30,9 +30,9 @@ static void net_sent_end(void *request, ucs_status_t status, void *user_data)
     ri_stock.request_free(request);
 }
 
-ucs_status_t ri_window_net_send(const ri_window_net_peer_t *peer,
-                                const ri_window_net_head_t *head, const void *data,
-                                size_t length)
+ucs_status_t ri_window_net_message_send(const ri_window_net_peer_t *peer,
+                                        const ri_window_net_head_t *head,
+                                        const void *data, size_t length)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS |
                                                  UCP_OP_ATTR_FIELD_CALLBACK |
@@ -60,7 +60,7 @@ ucs_status_t ri_window_net_send(const ri_window_net_peer_t *peer,
     return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_OK;
 }
 
-ri_window_command_t ri_window_net_undo(const ri_window_command_t *command)
+ri_window_command_t ri_window_net_message_undo(const ri_window_command_t *command)
 {
     ri_window_command_t undo = *command;
 

@@ -40,13 +40,13 @@ static_assert(sizeof(ri_window_net_head_t) == 48, "wire format");
 
 /** @return The command that gives back what a command takes; its kind is RI_WINDOW_COMMAND_KINDS if
  * that takes nothing. */
-ri_window_command_t ri_window_net_undo(const ri_window_command_t *command);
+ri_window_command_t ri_window_net_message_undo(const ri_window_command_t *command);
 
 /** Send a message to a peer, whose endpoint is there. Header, but for the uid, and data are copied.
  * The lock of the worker is held. A peer to which UCX fails to send what it has taken is gone.
  * @return What UCX says. */
-ucs_status_t ri_window_net_send(const ri_window_net_peer_t *peer,
-                                const ri_window_net_head_t *head, const void *data,
-                                size_t length);
+ucs_status_t ri_window_net_message_send(const ri_window_net_peer_t *peer,
+                                        const ri_window_net_head_t *head,
+                                        const void *data, size_t length);
 
 #endif

@@ -28,7 +28,7 @@ static void net_ended(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
                       void *request, ucs_status_t status)
 {
     if (status != UCS_OK) {
-        ri_window_net_lose(reach, RI_WINDOW_OPS_FAILED);
+        ri_window_net_ask_lose(reach, RI_WINDOW_OPS_FAILED);
     }
     atomic_fetch_sub(count, 1);
     ri_stock.request_free(request);
@@ -53,7 +53,7 @@ static ri_window_fate_t net_start_move(ri_window_net_reach_t *reach, ucp_ep_h ep
     ucs_status_ptr_t request;
 
     if ((ep == NULL) || (reach->key == NULL)) {
-        return ri_window_net_why_unreachable(reach);
+        return ri_window_net_ask_why_unreachable(reach);
     }
     atomic_fetch_add(&reach->num_moves, 1);
     if (is_put) {
@@ -65,7 +65,7 @@ static ri_window_fate_t net_start_move(ri_window_net_reach_t *reach, ucp_ep_h ep
     if (!UCS_PTR_IS_PTR(request)) {
         atomic_fetch_sub(&reach->num_moves, 1);
     }
-    return UCS_PTR_IS_ERR(request) ? ri_window_net_why_unreachable(reach) :
+    return UCS_PTR_IS_ERR(request) ? ri_window_net_ask_why_unreachable(reach) :
                                      RI_WINDOW_OPS_POSTED;
 }
 
@@ -84,8 +84,8 @@ static ri_window_fate_t net_move_asked(ri_window_net_reach_t *reach, int is_put,
         asked.head.length      = (uint16_t)now;
         asked.head.data_length = (uint16_t)(is_put ? now : 0);
         asked.head.address     = address;
-        fate = ri_window_net_post(reach, &asked, data, asked.head.data_length,
-                                  is_put ? NULL : data, &reach->num_moves);
+        fate = ri_window_net_ask_post(reach, &asked, data, asked.head.data_length,
+                                      is_put ? NULL : data, &reach->num_moves);
         address += now;
         data += now;
     }
@@ -100,9 +100,9 @@ static ri_window_fate_t net_move(ri_window_net_reach_t *reach, int is_put,
     if (reach->told.key_length == 0) {
         return net_move_asked(reach, is_put, address, data, length);
     }
-    ri_window_net_wait(reach, &reach->num_moves, RI_WINDOW_NET_DEPTH);
+    ri_window_net_ask_wait(reach, &reach->num_moves, RI_WINDOW_NET_DEPTH);
     ri_window_net_lock();
-    fate = net_start_move(reach, ri_window_net_open(reach), is_put, address, data,
+    fate = net_start_move(reach, ri_window_net_ask_open(reach), is_put, address, data,
                           length);
     ri_window_net_unlock();
     return fate;
@@ -159,14 +159,15 @@ static ri_window_fate_t net_ask(void *arg, const ri_mailbox_head_t *head,
     ri_window_net_reach_t *reach      = arg;
     ri_window_net_head_t asked        = {.kind = RI_WINDOW_NET_ASK, .head = *head};
     unsigned looks                    = 0;
-    ri_window_net_patience_t patience = {ri_window_net_pause, &looks};
+    ri_window_net_patience_t patience = {ri_window_net_ask_pause, &looks};
 
     (void)calls;
     asked.head.region = reach->told.region;
-    return (result == NULL) ? ri_window_net_post(arg, &asked, data, head->data_length,
-                                                 NULL, &reach->num_asked) :
-                              ri_window_net_request(arg, &asked, data, head->data_length,
-                                                    result, head->length, &patience);
+    return (result == NULL) ?
+                   ri_window_net_ask_post(arg, &asked, data, head->data_length, NULL,
+                                          &reach->num_asked) :
+                   ri_window_net_ask_request(arg, &asked, data, head->data_length, result,
+                                             head->length, &patience);
 }
 
 static ri_window_fate_t net_command(void *arg, const ri_window_command_t *command,
@@ -177,10 +178,11 @@ static ri_window_fate_t net_command(void *arg, const ri_window_command_t *comman
     ri_window_net_head_t asked        = {.kind        = RI_WINDOW_NET_COMMAND,
                                          .head.region = reach->told.region};
 
-    return (wait == NULL) ? ri_window_net_post(reach, &asked, command, sizeof(*command),
-                                               NULL, &reach->num_asked) :
-                            ri_window_net_request(reach, &asked, command,
-                                                  sizeof(*command), NULL, 0, &patience);
+    return (wait == NULL) ?
+                   ri_window_net_ask_post(reach, &asked, command, sizeof(*command), NULL,
+                                          &reach->num_asked) :
+                   ri_window_net_ask_request(reach, &asked, command, sizeof(*command),
+                                             NULL, 0, &patience);
 }
 
 static void net_flushed(void *request, ucs_status_t status, void *user_data)
@@ -205,7 +207,7 @@ static void net_flush(ri_window_net_reach_t *reach, ucp_ep_h ep)
         atomic_fetch_sub(&reach->num_flushes, 1);
     }
     if (UCS_PTR_IS_ERR(request)) {
-        ri_window_net_lose(reach, RI_WINDOW_OPS_FAILED);
+        ri_window_net_ask_lose(reach, RI_WINDOW_OPS_FAILED);
     }
 }
 
@@ -221,7 +223,7 @@ static void net_flush_ended(ri_window_net_reach_t *reach)
     is_dirty = (atomic_load(&reach->num_moves) > 0) ?
                        atomic_load(&reach->is_dirty) :
                        atomic_exchange(&reach->is_dirty, 0);
-    if (is_dirty && (ri_window_net_open(reach) != NULL)) {
+    if (is_dirty && (ri_window_net_ask_open(reach) != NULL)) {
         net_flush(reach, reach->peer->ep);
     }
     atomic_fetch_sub(&reach->num_flushes, 1);
@@ -241,11 +243,11 @@ static void net_settle_begin(void *arg)
  * started since the moves of this one have ended is not waited for, and is flushed again. */
 static void net_wait_moves(ri_window_net_reach_t *reach)
 {
-    ri_window_net_wait(reach, &reach->num_moves, 1);
+    ri_window_net_ask_wait(reach, &reach->num_moves, 1);
     if (atomic_load(&reach->is_dirty)) {
         net_flush_ended(reach);
     }
-    ri_window_net_wait(reach, &reach->num_flushes, 1);
+    ri_window_net_ask_wait(reach, &reach->num_flushes, 1);
 }
 
 static ri_window_fate_t net_settle_moves(void *arg)
@@ -253,7 +255,7 @@ static ri_window_fate_t net_settle_moves(void *arg)
     ri_window_net_reach_t *reach = arg;
 
     net_wait_moves(reach);
-    return ri_window_net_take_loss(reach);
+    return ri_window_net_ask_take_loss(reach);
 }
 
 static ri_window_fate_t net_settle(void *arg)
@@ -261,16 +263,16 @@ static ri_window_fate_t net_settle(void *arg)
     ri_window_net_reach_t *reach = arg;
 
     net_wait_moves(reach);
-    ri_window_net_wait(reach, &reach->num_asked, 1);
-    return ri_window_net_take_loss(reach);
+    ri_window_net_ask_wait(reach, &reach->num_asked, 1);
+    return ri_window_net_ask_take_loss(reach);
 }
 
 static ri_window_fate_t net_settle_here(void *arg)
 {
     ri_window_net_reach_t *reach = arg;
 
-    ri_window_net_wait(reach, &reach->num_moves, 1);
-    return ri_window_net_take_loss(reach);
+    ri_window_net_ask_wait(reach, &reach->num_moves, 1);
+    return ri_window_net_ask_take_loss(reach);
 }
 
 /* The first message of a connection that is being made would wait for progress of this process,
@@ -285,18 +287,18 @@ static ri_window_fate_t net_say(void *arg, const ri_window_command_t *command)
     ucp_ep_h ep;
 
     ri_window_net_lock();
-    ep      = ri_window_net_open(reach);
-    is_sent = (ep != NULL) && (ri_window_net_send(reach->peer, &said, command,
-                                                  sizeof(*command)) == UCS_OK);
+    ep      = ri_window_net_ask_open(reach);
+    is_sent = (ep != NULL) && (ri_window_net_message_send(reach->peer, &said, command,
+                                                          sizeof(*command)) == UCS_OK);
     if (is_sent && !is_wired) {
         net_flush(reach, ep);
     }
     ri_window_net_unlock();
     if (!is_sent) {
-        return ri_window_net_why_unreachable(reach);
+        return ri_window_net_ask_why_unreachable(reach);
     }
     if (!is_wired) {
-        ri_window_net_wait(reach, &reach->num_flushes, 1);
+        ri_window_net_ask_wait(reach, &reach->num_flushes, 1);
         reach->peer->is_wired = 1;
     }
     return RI_WINDOW_OPS_DONE;
@@ -406,16 +408,17 @@ static ucs_status_t net_message(void *arg, const void *header, size_t header_len
         return UCS_OK;
     }
     if (head.kind == RI_WINDOW_NET_ANSWER) {
-        ri_window_net_answered(peer, &head, data, length);
+        ri_window_net_ask_answered(peer, &head, data, length);
     } else {
-        ri_window_net_asked(peer, &head, data, length);
+        ri_window_net_serve_asked(peer, &head, data, length);
     }
     return UCS_OK;
 }
 
 /* What the worker calls. */
-static const ri_window_net_hooks_t net_hooks = {
-        .message = net_message, .serve = ri_window_net_serve, .drop = ri_window_net_drop};
+static const ri_window_net_hooks_t net_hooks = {.message = net_message,
+                                                .serve   = ri_window_net_serve,
+                                                .drop    = ri_window_net_serve_drop};
 
 static void *net_show(const ri_window_net_memory_t *memory, void **told_p,
                       size_t *length_p)
@@ -489,10 +492,10 @@ static void net_disconnect(void *arg)
 
     while ((atomic_load(&reach->num_moves) + atomic_load(&reach->num_flushes) > 0) &&
            (looks < NET_LAST_LOOKS) && atomic_load(&ri_window_net_is_there)) {
-        ri_window_net_pause(&looks);
+        ri_window_net_ask_pause(&looks);
     }
     ri_window_net_lock();
-    ri_window_net_forget(reach);
+    ri_window_net_ask_forget(reach);
     if ((reach->key != NULL) && atomic_load(&ri_window_net_is_there)) {
         ri_stock.rkey_destroy(reach->key);
     }
@@ -510,8 +513,8 @@ static int net_is_gone(void *arg, int looks)
     ri_window_net_reach_t *reach       = arg;
 
     ri_window_net_lock();
-    if (looks && (reach->peer->ep == NULL) && (ri_window_net_open(reach) != NULL)) {
-        ri_window_net_send(reach->peer, &nothing, NULL, 0);
+    if (looks && (reach->peer->ep == NULL) && (ri_window_net_ask_open(reach) != NULL)) {
+        ri_window_net_message_send(reach->peer, &nothing, NULL, 0);
     }
     ri_window_net_unlock();
     return atomic_load(&reach->peer->is_gone);

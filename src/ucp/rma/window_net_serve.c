@@ -65,7 +65,7 @@ static int net_send_answer(ri_window_net_peer_t *peer, const ri_window_net_head_
                            const void *data, size_t length)
 {
     return atomic_load(&peer->is_gone) || (ri_window_net_ep(peer) == NULL) ||
-           (ri_window_net_send(peer, answer, data, length) == UCS_OK);
+           (ri_window_net_message_send(peer, answer, data, length) == UCS_OK);
 }
 
 /* Answer. Who has asked waits for it: what cannot be sent now is sent later. */
@@ -246,7 +246,7 @@ static int net_look(net_waiting_t *waiting)
 {
     uint64_t region           = waiting->head.head.region;
     ri_window_served_t served = net_command(region, &waiting->command, &waiting->state);
-    ri_window_command_t undo  = ri_window_net_undo(&waiting->command);
+    ri_window_command_t undo  = ri_window_net_message_undo(&waiting->command);
     uint64_t state            = 0;
 
     if (served == RI_WINDOW_SERVED_LATER) {
@@ -282,8 +282,9 @@ static void net_asked_command(ri_window_net_peer_t *peer,
     }
 }
 
-void ri_window_net_asked(ri_window_net_peer_t *peer, const ri_window_net_head_t *head,
-                         const void *data, size_t length)
+void ri_window_net_serve_asked(ri_window_net_peer_t *peer,
+                               const ri_window_net_head_t *head, const void *data,
+                               size_t length)
 {
     if ((head->kind == RI_WINDOW_NET_ASK) && !(head->head.kind & RI_WINDOW_OPS_KIND)) {
         net_asked_copy(peer, head, data, length);
@@ -335,7 +336,7 @@ unsigned ri_window_net_serve(void)
     return count;
 }
 
-void ri_window_net_drop(void)
+void ri_window_net_serve_drop(void)
 {
     ucs_list_link_t *const lists[] = {&net_operations, &net_commands, &net_answers};
     net_waiting_t *waiting, *next;

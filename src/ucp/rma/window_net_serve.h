@@ -12,13 +12,14 @@
 #include "window_net_message.h"
 
 /** Something is asked by a peer: wire input. It is answered now or later. */
-void ri_window_net_asked(ri_window_net_peer_t *peer, const ri_window_net_head_t *head,
-                         const void *data, size_t length);
+void ri_window_net_serve_asked(ri_window_net_peer_t *peer,
+                               const ri_window_net_head_t *head, const void *data,
+                               size_t length);
 
 /** Try again what could not be done at once. @return How much of it was done. */
 unsigned ri_window_net_serve(void);
 
 /** Drop what was not done. */
-void ri_window_net_drop(void);
+void ri_window_net_serve_drop(void);
 
 #endif

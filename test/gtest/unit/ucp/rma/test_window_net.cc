@@ -285,13 +285,13 @@ TEST_F(test_window_net, fork_within_a_copy)
 TEST_F(test_window_net, gone_in_a_row)
 {
     EXPECT_EQ(RI_WINDOW_COMMAND_UNLOCK,
-              (int)ri_window_net_undo(command_of(RI_WINDOW_COMMAND_LOCK)).kind);
+              (int)ri_window_net_message_undo(command_of(RI_WINDOW_COMMAND_LOCK)).kind);
     EXPECT_EQ(RI_WINDOW_COMMAND_LEAVE,
-              (int)ri_window_net_undo(command_of(RI_WINDOW_COMMAND_JOIN)).kind);
+              (int)ri_window_net_message_undo(command_of(RI_WINDOW_COMMAND_JOIN)).kind);
     for (auto kind :
          {RI_WINDOW_COMMAND_LEAVE, RI_WINDOW_COMMAND_UNLOCK, RI_WINDOW_COMMAND_WORD}) {
         EXPECT_EQ(RI_WINDOW_COMMAND_KINDS,
-                  (int)ri_window_net_undo(command_of(kind)).kind);
+                  (int)ri_window_net_message_undo(command_of(kind)).kind);
     }
     ASSERT_NE(nullptr, connect());
     m_later = 3;
