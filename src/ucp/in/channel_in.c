@@ -89,7 +89,7 @@ static int channel_take(ri_stream_t *stream, const ri_channel_record_t *header,
 static int channel_is_ahead(const ri_channel_in_t *in, const ri_channel_record_t *header)
 {
     return !in->dead && ri_wire_type_in_sequence(header->type) &&
-           ri_deliver_is_far_ahead(in->stream, header->value);
+           ri_deliver_known_is_far_ahead(in->stream, header->value);
 }
 
 /* The record that was found counts as read. @return Whether a send has looked at it. */

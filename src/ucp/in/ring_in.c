@@ -215,7 +215,7 @@ int ri_ring_in_has_long_message(const ri_stream_t *stream)
  * emptied. */
 static int ring_in_is_ahead(const ri_stream_t *stream, uint32_t sn)
 {
-    return ri_deliver_is_far_ahead(stream, sn) &&
+    return ri_deliver_known_is_far_ahead(stream, sn) &&
            (stream->ring_life.state != RI_STREAM_RING_DEAD);
 }
 

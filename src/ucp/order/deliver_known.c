@@ -11,7 +11,7 @@
  * taken early has to be kept. */
 #define DELIVER_AHEAD 1024
 
-int ri_deliver_has(const ri_stream_t *stream, uint32_t sn)
+int ri_deliver_known_has(const ri_stream_t *stream, uint32_t sn)
 {
     const ri_msg_t *msg;
 
@@ -40,14 +40,14 @@ static int deliver_is_among(const ucs_list_link_t *list, const ri_stream_t *stre
     return 0;
 }
 
-int ri_deliver_is_matched(const ri_stream_t *stream, uint32_t sn)
+int ri_deliver_known_is_matched(const ri_stream_t *stream, uint32_t sn)
 {
     return ((int32_t)(sn - stream->next_sn) < 0) &&
            !deliver_is_among(&stream->worker->match.unexpected, stream, sn) &&
            !deliver_is_among(&stream->probed, stream, sn);
 }
 
-int ri_deliver_is_far_ahead(const ri_stream_t *stream, uint32_t sn)
+int ri_deliver_known_is_far_ahead(const ri_stream_t *stream, uint32_t sn)
 {
     int32_t ahead = (int32_t)(sn - stream->next_sn);
 

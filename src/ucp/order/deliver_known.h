@@ -12,14 +12,14 @@
 
 /** @return Whether the message of that number has come: it was matched, or waits for its turn. USED
  * alone, without the data, does not count. */
-int ri_deliver_has(const ri_stream_t *stream, uint32_t sn);
+int ri_deliver_known_has(const ri_stream_t *stream, uint32_t sn);
 
 /** @return Whether the message of that number has got a receive, or was given up. */
-int ri_deliver_is_matched(const ri_stream_t *stream, uint32_t sn);
+int ri_deliver_known_is_matched(const ri_stream_t *stream, uint32_t sn);
 
 /** @return Whether a message must be left in its ring or channel until those before it have come.
  * The sender then finds no room there, so this is flow control, too. The message that is missing
  * comes by another route. */
-int ri_deliver_is_far_ahead(const ri_stream_t *stream, uint32_t sn);
+int ri_deliver_known_is_far_ahead(const ri_stream_t *stream, uint32_t sn);
 
 #endif

@@ -168,7 +168,7 @@ int ri_rndv_ud_recv_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
     ri_recv_req_t *recv = ud_find_recv(stream, msg->value);
 
     if (recv == NULL) {
-        if (!ri_deliver_is_matched(stream, msg->sn)) {
+        if (!ri_deliver_known_is_matched(stream, msg->sn)) {
             return 0;
         }
         ri_control_answer(stream, RI_WIRE_FIN, msg->value); /* it is there */

@@ -99,7 +99,7 @@ int ri_rtr_notified_again(ri_stream_t *stream, ri_arrival_t *arrival)
     if (!stream->broken && ri_rtr_used_again(stream, arrival)) {
         return 1;
     }
-    if (stream->broken || !ri_deliver_has(stream, arrival->sn)) {
+    if (stream->broken || !ri_deliver_known_has(stream, arrival->sn)) {
         return 0;
     }
     ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, rts);

@@ -12,9 +12,9 @@ TEST_F(test_deliver_known, what_has_come)
 {
     uint32_t first = stream()->next_sn;
 
-    EXPECT_TRUE(ri_deliver_has(stream(), first - 1)) << "before all others";
+    EXPECT_TRUE(ri_deliver_known_has(stream(), first - 1)) << "before all others";
     for (uint32_t sn = first; sn < first + 6; ++sn) {
-        EXPECT_FALSE(ri_deliver_has(stream(), sn));
+        EXPECT_FALSE(ri_deliver_known_has(stream(), sn));
     }
     for (uint32_t ahead :
          {0, 3, 5}) { /* the latter are kept until those between are there */
@@ -22,7 +22,7 @@ TEST_F(test_deliver_known, what_has_come)
     }
     for (uint32_t ahead = 0; ahead < 6; ++ahead) {
         EXPECT_EQ((ahead == 0) || (ahead == 3) || (ahead == 5),
-                  !!ri_deliver_has(stream(), first + ahead));
+                  !!ri_deliver_known_has(stream(), first + ahead));
     }
 }
 
@@ -34,19 +34,21 @@ TEST_F(test_deliver_known, what_has_a_receive)
     recv_ptr op = m_node->recv(1, ~0ul, 8);
     eager(first, 1);
     EXPECT_TRUE(op->done);
-    EXPECT_TRUE(ri_deliver_is_matched(stream(), first));
+    EXPECT_TRUE(ri_deliver_known_is_matched(stream(), first));
 
     eager(first + 1, 1);
-    EXPECT_FALSE(ri_deliver_is_matched(stream(), first + 1)) << "nobody waits for it";
+    EXPECT_FALSE(ri_deliver_known_is_matched(stream(), first + 1))
+            << "nobody waits for it";
     op = m_node->recv(1, ~0ul, 8);
-    EXPECT_TRUE(ri_deliver_is_matched(stream(), first + 1));
+    EXPECT_TRUE(ri_deliver_known_is_matched(stream(), first + 1));
 
     op = m_node->recv(1, ~0ul, 8);
     eager(first + 3, 1);
-    EXPECT_FALSE(ri_deliver_is_matched(stream(), first + 3)) << "its turn has not come";
+    EXPECT_FALSE(ri_deliver_known_is_matched(stream(), first + 3))
+            << "its turn has not come";
     eager(first + 2, 2);
-    EXPECT_TRUE(ri_deliver_is_matched(stream(), first + 3));
-    EXPECT_FALSE(ri_deliver_is_matched(stream(), first + 2));
+    EXPECT_TRUE(ri_deliver_known_is_matched(stream(), first + 3));
+    EXPECT_FALSE(ri_deliver_known_is_matched(stream(), first + 2));
     op = m_node->recv(2, ~0ul, 8);
 }
 
@@ -57,15 +59,16 @@ TEST_F(test_deliver_known, too_far_ahead)
 
     stream()->next_sn        = ~0u - 2;
     ri_config.reorder_window = 2;
-    EXPECT_FALSE(ri_deliver_is_far_ahead(stream(), ~0u - 3)) << "it is behind";
-    EXPECT_FALSE(ri_deliver_is_far_ahead(stream(), ~0u - 2));
-    EXPECT_FALSE(ri_deliver_is_far_ahead(stream(), ~0u - 2 + 1024));
-    EXPECT_TRUE(ri_deliver_is_far_ahead(stream(), ~0u - 2 + 1025));
+    EXPECT_FALSE(ri_deliver_known_is_far_ahead(stream(), ~0u - 3)) << "it is behind";
+    EXPECT_FALSE(ri_deliver_known_is_far_ahead(stream(), ~0u - 2));
+    EXPECT_FALSE(ri_deliver_known_is_far_ahead(stream(), ~0u - 2 + 1024));
+    EXPECT_TRUE(ri_deliver_known_is_far_ahead(stream(), ~0u - 2 + 1025));
     eager(1, 1);
-    EXPECT_FALSE(ri_deliver_is_far_ahead(stream(), 5));
+    EXPECT_FALSE(ri_deliver_known_is_far_ahead(stream(), 5));
     eager(2, 1);
-    EXPECT_TRUE(ri_deliver_is_far_ahead(stream(), 5)) << "no more of them are kept";
-    EXPECT_FALSE(ri_deliver_is_far_ahead(stream(), ~0u - 2)) << "which takes no room";
+    EXPECT_TRUE(ri_deliver_known_is_far_ahead(stream(), 5)) << "no more of them are kept";
+    EXPECT_FALSE(ri_deliver_known_is_far_ahead(stream(), ~0u - 2))
+            << "which takes no room";
     ri_config.reorder_window = window;
 }
 
