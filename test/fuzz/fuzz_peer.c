@@ -246,7 +246,7 @@ static void net_way(uint8_t which)
         ri_wire_set_id(&ack.base, conn->id);
         ri_am_in(g.worker, &ack, sizeof(ack), &ack, 0, &param);
     }
-    ri_way_ask(conn);
+    ri_way_open_ask(conn);
     if (peer->way.ep == NULL) {
         return;
     }

@@ -150,11 +150,11 @@ void ri_channel_life_consider(ri_stream_t *stream)
         ri_control_ask(conn);
         return;
     }
-    if (ri_way_that(peer, RI_PLANE_WRITE) == NULL) {
+    if (ri_way_use_ep_that(peer, RI_PLANE_WRITE) == NULL) {
         /* The next time it may be there. For control messages alone it is not worth one: these go
          * with long ones, which ask for it. */
-        if ((ri_way_of(peer) == NULL) && (ri_config.ib_eager_max > 0)) {
-            ri_way_ask(conn);
+        if ((ri_way_use_ep(peer) == NULL) && (ri_config.ib_eager_max > 0)) {
+            ri_way_open_ask(conn);
         }
         return;
     }

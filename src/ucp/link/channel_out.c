@@ -76,7 +76,8 @@ static int channel_fits(const ri_conn_t *conn, const ri_wire_msg_t *msg)
 
     return (conn->channel == NULL) && (conn->status == UCS_OK) && (peer != NULL) &&
            !(conn->flags & (RI_CONN_CLOSING | RI_CONN_PEER_MODE)) &&
-           (worker->channels.max > 0) && (ri_way_that(peer, RI_PLANE_WRITE) != NULL) &&
+           (worker->channels.max > 0) &&
+           (ri_way_use_ep_that(peer, RI_PLANE_WRITE) != NULL) &&
            (peer->way.number == msg->way) && !peer->way.leaving &&
            (conn->remote_id == msg->stream_id) && (num_out < worker->channels.max) &&
            (num_out + num_kept < 2 * worker->channels.max) &&

@@ -147,7 +147,7 @@ void ri_planes_ask(ri_conn_t *conn)
     planes_ask_local(conn);
     planes_tell(conn);
     if ((worker->plane == NULL) || (conn->flags & RI_CONN_PLANE_REFUSED)) {
-        ri_way_ask(conn);
+        ri_way_open_ask(conn);
     }
 }
 
@@ -202,7 +202,7 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
         return;
     }
     if (planes_is_net(msg)) {
-        ri_way_handle_req(stream, msg);
+        ri_way_open_handle_req(stream, msg);
         return;
     }
     value = planes_connect(worker, peer, msg) ? RI_WIRE_PLANE_REACHED : 0;
@@ -219,7 +219,7 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
     int is_process = (msg->plane == RI_WIRE_PLANE_PROCESS);
 
     if ((conn->peer != NULL) && planes_is_net(msg)) {
-        ri_way_handle_ack(worker, conn, msg);
+        ri_way_open_handle_ack(worker, conn, msg);
         return;
     }
     if (!(conn->flags & RI_CONN_PLANE_ASKED) || (conn->peer == NULL) ||
@@ -237,7 +237,7 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
         ++worker->counters.planes_refused;
         ri_conn_set_flags(conn, RI_CONN_PLANE_REFUSED);
         if (conn->flags & RI_CONN_LONG) {
-            ri_way_ask(conn);
+            ri_way_open_ask(conn);
         }
     }
     if (planes_connect(worker, conn->peer, msg) &&

@@ -20,7 +20,7 @@ void ri_planes_find(ri_conn_t *conn);
 
 /** A long message was sent: let the peer find out whether it can read this process's memory: as
  * one on this host, which is asked at most once, or, if there is no plane for that or the peer
- * has refused, through a network by @ref ri_way_ask. If the receiver's id is not known, it is
+ * has refused, through a network by @ref ri_way_open_ask. If the receiver's id is not known, it is
  * asked for first. Not in error handling mode PEER, see ri_select(). */
 void ri_planes_ask(ri_conn_t *conn);
 
@@ -29,12 +29,12 @@ void ri_planes_ask_wanted(ri_conn_t *conn);
 
 /** Handler of PLANE_REQ: look whether this process reaches the sender of @a stream, and answer if
  * there is a usable conn; or note that the sender writes. What is about a way through a network
- * is handed to @ref ri_way_handle_req. */
+ * is handed to @ref ri_way_open_handle_req. */
 void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg);
 
 /** Handler of PLANE_ACK: note what the peer of @a conn has said, and reach it in turn. @a conn is
  * not NULL; an answer that it has not asked for is counted as stale. What is about a way through
- * a network is handed to @ref ri_way_handle_ack. */
+ * a network is handed to @ref ri_way_open_handle_ack. */
 void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg);
 
 /** What the plane within the host, and the one through a network, can do for a message: READ:

@@ -156,7 +156,7 @@ static int idle_end(ri_worker_t *worker, ri_peer_t *peer)
     return idle_leave(worker, peer, 1);
 }
 
-void ri_way_check_idle(ri_worker_t *worker)
+void ri_way_idle_check(ri_worker_t *worker)
 {
     double now;
     ri_peer_t *peer;
@@ -181,7 +181,7 @@ void ri_way_check_idle(ri_worker_t *worker)
     }
 }
 
-void ri_way_make_room(ri_worker_t *worker)
+void ri_way_idle_make_room(ri_worker_t *worker)
 {
     double now = ri_clock_now();
     ri_peer_t *peer;
@@ -197,7 +197,7 @@ void ri_way_make_room(ri_worker_t *worker)
     }
 }
 
-void ri_way_handle_leave(ri_stream_t *stream, const ri_wire_msg_t *msg)
+void ri_way_idle_handle_leave(ri_stream_t *stream, const ri_wire_msg_t *msg)
 {
     ri_worker_t *worker = stream->worker;
     ri_peer_t *peer     = stream->peer;
@@ -216,7 +216,8 @@ void ri_way_handle_leave(ri_stream_t *stream, const ri_wire_msg_t *msg)
                 msg->way);
 }
 
-void ri_way_handle_left(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
+void ri_way_idle_handle_left(ri_worker_t *worker, ri_conn_t *conn,
+                             const ri_wire_msg_t *msg)
 {
     ri_peer_t *peer = conn->peer;
 

@@ -77,12 +77,12 @@ static int way_open(ri_worker_t *worker, ri_peer_t *peer)
     }
     if (can_rc) {
         ri_way_postpone(peer);
-        ri_way_make_room(worker);
+        ri_way_idle_make_room(worker);
     }
     return 0;
 }
 
-void ri_way_ask(ri_conn_t *conn)
+void ri_way_open_ask(ri_conn_t *conn)
 {
     ri_worker_t *worker = conn->worker;
     ri_peer_t *peer     = conn->peer;
@@ -171,7 +171,7 @@ static int way_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t
     return 1;
 }
 
-void ri_way_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
+void ri_way_open_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
 {
     ri_worker_t *worker = stream->worker;
     ri_peer_t *peer     = stream->peer;
@@ -183,7 +183,7 @@ void ri_way_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
         return;
     }
     if (msg->value & RI_WIRE_PLANE_LEAVE) {
-        ri_way_handle_leave(stream, msg);
+        ri_way_idle_handle_leave(stream, msg);
         return;
     }
     if (way_accept(worker, peer, msg->plane, msg->way) &&
@@ -200,7 +200,7 @@ void ri_way_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
                     msg->way);
     }
     if ((value & RI_WIRE_PLANE_LATER) && (worker->net.ud == NULL)) {
-        ri_way_make_room(worker); /* or it asks for one of ud */
+        ri_way_idle_make_room(worker); /* or it asks for one of ud */
     }
 }
 
@@ -228,7 +228,8 @@ static void way_refused(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_
     }
 }
 
-void ri_way_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
+void ri_way_open_handle_ack(ri_worker_t *worker, ri_conn_t *conn,
+                            const ri_wire_msg_t *msg)
 {
     ri_peer_t *peer = conn->peer;
     int is_told;
@@ -238,7 +239,7 @@ void ri_way_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t
         return;
     }
     if (msg->value & RI_WIRE_PLANE_LEAVE) {
-        ri_way_handle_left(worker, conn, msg);
+        ri_way_idle_handle_left(worker, conn, msg);
         return;
     }
     if (!(conn->flags & RI_CONN_WAY_ASKED) ||

@@ -88,7 +88,7 @@ void ri_worker_housekeeping(ri_worker_t *worker)
     if (ri_unlikely(worker->closes.num_left > 0)) {
         ri_close_check_left(worker);
     }
-    ri_way_check_idle(worker);
+    ri_way_idle_check(worker);
     if ((worker->net.rc != NULL) || (worker->net.ud != NULL)) {
         ri_net_transfer_progress(worker);
         ri_rtr_notified_progress(worker);

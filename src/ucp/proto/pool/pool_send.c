@@ -63,7 +63,7 @@ int ri_pool_send_reaches(ri_conn_t *conn, size_t length)
     ri_pool_buffer_t *buffer = NULL;
     int ready;
 
-    if (ri_way_try_use(worker, conn->peer)) {
+    if (ri_way_use_try(worker, conn->peer)) {
         buffer = ri_pool_get(&worker->pool, length);
     }
     if (buffer == NULL) {

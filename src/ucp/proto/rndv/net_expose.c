@@ -11,7 +11,7 @@
 int ri_net_expose(ri_recv_req_t *recv, ri_peer_t *peer)
 {
     ri_segment_t segment = {(uintptr_t)recv->data.buffer, recv->info.length};
-    ri_plane_ep_t *ep    = ri_way_that(peer, RI_PLANE_WRITE);
+    ri_plane_ep_t *ep    = ri_way_use_ep_that(peer, RI_PLANE_WRITE);
     ri_keys_t *keys      = (ep != NULL) ? malloc(sizeof(*keys)) : NULL;
 
     if (keys == NULL) {

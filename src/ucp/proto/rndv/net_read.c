@@ -147,7 +147,7 @@ static ucs_status_t net_read_failed(ri_recv_req_t *recv, ri_stream_t *stream,
     uint32_t flags = ri_wire_nack_flag(wire_type);
 
     ri_net_transfer_failed(stream->worker, stream->peer, way);
-    if (ri_way_of(stream->peer) == NULL) {
+    if (ri_way_use_ep(stream->peer) == NULL) {
         flags |= RI_WIRE_NACK_WAY;
     }
     return ri_am_rndv_ask(recv, stream, req_id, flags);
@@ -157,7 +157,7 @@ ucs_status_t ri_net_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                               const ri_arrival_t *arrival, int direct)
 {
     const ri_wire_rts_t *rts = arrival->data;
-    ri_plane_ep_t *ep        = ri_way_that(stream->peer, RI_PLANE_READ);
+    ri_plane_ep_t *ep        = ri_way_use_ep_that(stream->peer, RI_PLANE_READ);
     uint32_t way             = stream->peer->way.number;
     ucs_status_t status      = UCS_ERR_UNREACHABLE;
     int unpacks              = !direct && ri_dt_is_spread(&recv->data) &&

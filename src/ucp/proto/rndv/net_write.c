@@ -70,7 +70,7 @@ ucs_status_t ri_net_write_start(ri_send_req_t *req, uint32_t recv_id, uint64_t a
 {
     ri_worker_t *worker = req->super.worker;
     ri_peer_t *peer     = req->conn->peer;
-    ri_plane_ep_t *ep   = ri_way_that(peer, RI_PLANE_WRITE);
+    ri_plane_ep_t *ep   = ri_way_use_ep_that(peer, RI_PLANE_WRITE);
     ucs_status_t status = UCS_ERR_UNREACHABLE;
     net_write_t *write;
 

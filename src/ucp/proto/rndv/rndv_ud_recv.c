@@ -89,7 +89,7 @@ static ucs_status_t ud_fetch_by_am(ri_recv_req_t *recv, ri_stream_t *stream,
                                    const ri_fetch_terms_t *terms)
 {
     const ri_arrival_t *arrival = terms->arrival;
-    uint32_t flags      = (ri_way_of(stream->peer) == NULL) ? RI_WIRE_NACK_WAY : 0;
+    uint32_t flags      = (ri_way_use_ep(stream->peer) == NULL) ? RI_WIRE_NACK_WAY : 0;
     ucs_status_t status = ri_am_rndv_ask(recv, stream, arrival->req_id, flags);
 
     if (status == UCS_INPROGRESS) {

@@ -13,7 +13,7 @@ int ri_send_keys_register(ri_send_req_t *req, ri_keys_t *keys)
     ri_peer_t *peer = req->conn->peer;
     size_t count;
 
-    if (!ri_way_try_use(req->super.worker, peer)) {
+    if (!ri_way_use_try(req->super.worker, peer)) {
         return 0;
     }
     count = ri_dt_segments(&req->data, segments, RI_WIRE_SEGMENTS_MAX);

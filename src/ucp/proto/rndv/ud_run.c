@@ -39,7 +39,7 @@ void ri_ud_run_cancel(ri_ud_run_t *run)
 
 ri_plane_ep_t *ri_ud_run_way(const ri_peer_t *peer)
 {
-    ri_plane_ep_t *ep = (peer != NULL) ? ri_way_of(peer) : NULL;
+    ri_plane_ep_t *ep = (peer != NULL) ? ri_way_use_ep(peer) : NULL;
 
     return ((ep != NULL) && (ri_planes_of(ep) & RI_PLANE_MESSAGES)) ? ep : NULL;
 }

@@ -56,7 +56,7 @@ int ri_rtr_net_is_possible(const ri_stream_t *stream)
 
     /* Who sleeps while RTRs are out is not woken by what they bring. */
     return stream->way.any && (peer->local.ep == NULL) &&
-           (ri_way_that(peer, RI_PLANE_NOTIFY) != NULL) &&
+           (ri_way_use_ep_that(peer, RI_PLANE_NOTIFY) != NULL) &&
            (peer->way.ep->notifications >= RI_WIRE_RTR_ENTRIES) &&
            (ri_config.rtr != UCS_NO) &&
            !(stream->worker->context->features & UCP_FEATURE_WAKEUP);

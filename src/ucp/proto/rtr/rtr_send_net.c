@@ -137,7 +137,7 @@ static uint64_t rtr_send_net_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 
     /* The receiver takes the tag to be that of the RTR, which may have a mask. */
     return ((conn->flags & RI_CONN_WAY) && (conn->peer->way.number == rtr->way) &&
-            (ri_way_of(conn->peer) != NULL) && (req->tag == rtr->tag) &&
+            (ri_way_use_ep(conn->peer) != NULL) && (req->tag == rtr->tag) &&
             (conn->tx_sn + 1 - rtr->seen < RI_WIRE_IMM_WINDOW) &&
             rtr_send_net_can_tell_length(req, rtr)) ?
                    rtr->length :
@@ -384,7 +384,8 @@ void ri_rtr_send_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_
 
 void ri_rtr_send_net_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
-    if (ri_rtr_send_net_note(conn, ri_way_that(conn->peer, RI_PLANE_NOTIFY), msg)) {
+    if (ri_rtr_send_net_note(conn, ri_way_use_ep_that(conn->peer, RI_PLANE_NOTIFY),
+                             msg)) {
         ri_rtr_send_net_add(conn, msg, RI_RTR_KEY, msg->rtr_length);
     }
 }

@@ -217,7 +217,7 @@ TEST_F(test_channel_life_ends, way_is_left)
     }
     ri_config.ib_idle = 1e-9;
     for (int i = 0; i < 3; ++i) {
-        ri_way_check_idle(m_b->worker());
+        ri_way_idle_check(m_b->worker());
     }
     EXPECT_EQ(1u, m_ba->count(RI_WIRE_PLANE_REQ));
     pump();
@@ -241,7 +241,7 @@ TEST_F(test_channel_life_ends, room_is_needed)
     m_back->flags &= ~RI_CONN_USER;
     stream()->peer->way.used       = 0;
     stream()->peer->way.idle_since = ri_clock_now() - 100;
-    ri_way_make_room(m_b->worker());
+    ri_way_idle_make_room(m_b->worker());
     ASSERT_NE(nullptr, stream()->peer->way.ep);
     uint64_t before = by_channel();
     exchange();

@@ -40,7 +40,7 @@ protected:
             peer->way.used = 0;
             peer->way.idle_since -= 2000;
         }
-        ri_way_check_idle(n.worker());
+        ri_way_idle_check(n.worker());
     }
 
     bool has_way() { return (m_a_rdma->ends() == 1) && (m_b_rdma->ends() == 1); }
@@ -101,11 +101,11 @@ TEST_F(test_way_idle, asks_whether_it_may_leave)
 
 TEST_F(test_way_idle, stays_while_it_is_used)
 {
-    ri_way_check_idle(m_a->worker()); /* it was */
+    ri_way_idle_check(m_a->worker()); /* it was */
     for (uint64_t i = 0; i < 3; ++i) {
         a_peer()->way.idle_since -= 2000;
         exchange(i);
-        ri_way_check_idle(m_a->worker());
+        ri_way_idle_check(m_a->worker());
         pump();
         ASSERT_TRUE(has_way());
     }
@@ -236,7 +236,7 @@ TEST_F(test_way_idle, no_answer_without_limit)
     exchange(1);
     EXPECT_EQ(before + 1, m_conn->counters.tx_bulk) << "it may have been given up";
     a_peer()->way.asked -= 2000;
-    ri_way_check_idle(m_a->worker());
+    ri_way_idle_check(m_a->worker());
     exchange(2);
     EXPECT_EQ(before + 1, m_conn->counters.tx_bulk);
     EXPECT_TRUE(has_way());
@@ -253,10 +253,10 @@ TEST_F(test_way_idle, endpoint_is_closed)
     m_ab->sent.clear();
     peer->way.used       = 0;
     peer->way.idle_since = ri_clock_now() - 500;
-    ri_way_check_idle(m_a->worker());
+    ri_way_idle_check(m_a->worker());
     EXPECT_EQ(1u, m_a_rdma->ends()) << "the other side may use it";
     peer->way.idle_since = ri_clock_now() - 1500;
-    ri_way_check_idle(m_a->worker());
+    ri_way_idle_check(m_a->worker());
     EXPECT_EQ(0u, m_a_rdma->ends());
     EXPECT_TRUE(m_ab->sent.empty());
     m_conn = m_a->connect(m_ab = m_a->new_endpoint(m_b.get()), RECEIVER);
@@ -269,11 +269,11 @@ TEST_F(test_way_idle, endpoint_of_ucx)
     m_back->flags &= ~RI_CONN_USER;
     b_peer()->way.used       = 0;
     b_peer()->way.idle_since = ri_clock_now() - 1500;
-    ri_way_check_idle(m_b->worker());
+    ri_way_idle_check(m_b->worker());
     EXPECT_TRUE(m_ba->sent.empty());
     EXPECT_TRUE(has_way()) << "the other side can ask";
     b_peer()->way.idle_since = ri_clock_now() - 2500;
-    ri_way_check_idle(m_b->worker());
+    ri_way_idle_check(m_b->worker());
     EXPECT_TRUE(m_ba->sent.empty());
     EXPECT_EQ(0u, m_b_rdma->ends()) << "it has not";
     exchange(2);
@@ -291,15 +291,15 @@ TEST_F(test_way_idle, room_at_the_cost_of_who_cannot_be_asked)
     for (bool used : {true, false}) {
         b_peer()->way.used       = used;
         b_peer()->way.idle_since = ri_clock_now() - (used ? 2500 : 1500);
-        ri_way_make_room(m_b->worker());
+        ri_way_idle_make_room(m_b->worker());
         EXPECT_TRUE(has_way());
     }
     b_peer()->way.idle_since = ri_clock_now() - 2500;
     ri_config.ib_idle        = 0;
-    ri_way_make_room(m_b->worker());
+    ri_way_idle_make_room(m_b->worker());
     EXPECT_TRUE(has_way()) << "it may be idle for ever";
     ri_config.ib_idle = 1000;
-    ri_way_make_room(m_b->worker());
+    ri_way_idle_make_room(m_b->worker());
     EXPECT_TRUE(m_ba->sent.empty());
     EXPECT_EQ(0u, m_b_rdma->ends());
     exchange(2);
@@ -309,7 +309,7 @@ TEST_F(test_way_idle, room_at_the_cost_of_who_cannot_be_asked)
 
     b_peer()->way.used      = 0;
     b_peer()->gone.is_ended = 1;
-    ri_way_make_room(m_b->worker());
+    ri_way_idle_make_room(m_b->worker());
     EXPECT_EQ(0u, m_b_rdma->ends()) << "nobody is there to use it";
     b_peer()->gone.is_ended = 0;
     exchange(5);

@@ -250,7 +250,7 @@ TEST_F(test_way_kinds, idle_datagrams)
     ri_config.ib_idle        = 1000;
     a_peer()->way.used       = 0;
     a_peer()->way.idle_since = ri_clock_now() - 2000;
-    ri_way_check_idle(m_a->worker());
+    ri_way_idle_check(m_a->worker());
     pump();
     EXPECT_EQ(0u, kind());
     ri_config.rc_max_peers = 256;

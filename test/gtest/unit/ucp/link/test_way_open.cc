@@ -304,7 +304,7 @@ TEST_F(test_way_open, end_is_not_told_late)
     connect();
     ri_way_fail_and_tell(m_a->worker(), a_peer());
     m_conn->flags &= ~(uint32_t)RI_CONN_WAY_ASKED;
-    ri_way_ask(m_conn);
+    ri_way_open_ask(m_conn);
     EXPECT_EQ(1u, m_ab->count(RI_WIRE_PLANE_REQ));
     m_a->progress();
     EXPECT_EQ(1u, m_ab->count(RI_WIRE_PLANE_REQ));

@@ -521,7 +521,7 @@ protected:
         m_b_rdma = std::make_unique<rdma>(*m_b);
         ri_rtr_net_listen(m_a->worker());
         ri_rtr_net_listen(m_b->worker());
-        ri_way_ask(m_conn);
+        ri_way_open_ask(m_conn);
         pump();
         ASSERT_TRUE(m_conn->flags & RI_CONN_WAY);
         ASSERT_TRUE(stream()->way.any);
