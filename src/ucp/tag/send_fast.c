@@ -108,8 +108,9 @@ static ri_noinline ucs_status_ptr_t send_am_longer(ri_conn_t *conn, const void *
     return send_am(conn, copy ? 1 : 0, copy, data, length, tag, param);
 }
 
-ucs_status_ptr_t ri_tag_send_no_ring(ri_conn_t *conn, const void *data, size_t length,
-                                     uint64_t tag, const ucp_request_param_t *param)
+ucs_status_ptr_t ri_tag_send_fast_no_ring(ri_conn_t *conn, const void *data,
+                                          size_t length, uint64_t tag,
+                                          const ucp_request_param_t *param)
 {
     if (ri_unlikely(length < conn->channel_end) &&
         ri_channel_send_put(conn, data, length, tag)) {
@@ -181,24 +182,24 @@ static ri_inline void send_write_record(ri_conn_t *conn, ri_ring_record_t *recor
     send_note_ring(conn, tag, length, ri_ring_lines(length));
 }
 
-ucs_status_ptr_t ri_tag_send_line(ri_conn_t *conn, const void *buffer, size_t count,
-                                  size_t length, uint64_t tag,
-                                  const ucp_request_param_t *param)
+ucs_status_ptr_t ri_tag_send_fast_line(ri_conn_t *conn, const void *buffer, size_t count,
+                                       size_t length, uint64_t tag,
+                                       const ucp_request_param_t *param)
 {
     if (length > RI_RING_INLINE) {
         assert(0);
         __builtin_unreachable(); /* so that all below is for one line */
     }
     if (ri_unlikely(!ri_ring_tx_has_line(conn->ring))) {
-        return ri_tag_send_record(conn, buffer, count, length, tag, param);
+        return ri_tag_send_fast_record(conn, buffer, count, length, tag, param);
     }
     send_write_record(conn, ri_ring_tx_next(conn->ring), buffer, length, tag);
     return NULL;
 }
 
-ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t count,
-                                    size_t length, uint64_t tag,
-                                    const ucp_request_param_t *param)
+ucs_status_ptr_t ri_tag_send_fast_record(ri_conn_t *conn, const void *buffer,
+                                         size_t count, size_t length, uint64_t tag,
+                                         const ucp_request_param_t *param)
 {
     ri_ring_record_t *record = ri_ring_tx_reserve(conn->ring, length);
 
@@ -209,9 +210,9 @@ ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t 
     return NULL;
 }
 
-ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t count,
-                                   size_t length, uint64_t tag,
-                                   const ucp_request_param_t *param)
+ucs_status_ptr_t ri_tag_send_fast_parts(ri_conn_t *conn, const void *buffer, size_t count,
+                                        size_t length, uint64_t tag,
+                                        const ucp_request_param_t *param)
 {
     uint64_t now = ri_clock_ticks();
     int64_t idle = now - conn->tx_ticks;
@@ -219,7 +220,7 @@ ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t c
 
     conn->tx_ticks = now;
     if (send_is_in_series(conn) && (idle < SEND_ROW_TICKS)) {
-        return ri_tag_send_record(conn, buffer, count, length, tag, param);
+        return ri_tag_send_fast_record(conn, buffer, count, length, tag, param);
     }
     conn->tx_clock = conn->worker->rings.clock;
     if (ri_unlikely(!ri_ring_parts_put(conn->ring, conn->tx_sn + 1, tag, 0, buffer,

@@ -19,8 +19,9 @@
  * @return What the application's call returns. After an error the number of the message is
  *         returned (ri_tag_send_return_number()), which may call back.
  */
-ucs_status_ptr_t ri_tag_send_no_ring(ri_conn_t *conn, const void *buffer, size_t length,
-                                     uint64_t tag, const ucp_request_param_t *param);
+ucs_status_ptr_t ri_tag_send_fast_no_ring(ri_conn_t *conn, const void *buffer,
+                                          size_t length, uint64_t tag,
+                                          const ucp_request_param_t *param);
 
 /**
  * Send a contiguous message of @a count elements, @a length bytes, at most RI_RING_INLINE, through
@@ -29,9 +30,9 @@ ucs_status_ptr_t ri_tag_send_no_ring(ri_conn_t *conn, const void *buffer, size_t
  *
  * @return What the application's call returns.
  */
-ucs_status_ptr_t ri_tag_send_line(ri_conn_t *conn, const void *buffer, size_t count,
-                                  size_t length, uint64_t tag,
-                                  const ucp_request_param_t *param);
+ucs_status_ptr_t ri_tag_send_fast_line(ri_conn_t *conn, const void *buffer, size_t count,
+                                       size_t length, uint64_t tag,
+                                       const ucp_request_param_t *param);
 
 /**
  * Send a contiguous message of @a count elements, @a length bytes, through the ring in one record,
@@ -40,9 +41,9 @@ ucs_status_ptr_t ri_tag_send_line(ri_conn_t *conn, const void *buffer, size_t co
  *
  * @return What the application's call returns.
  */
-ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t count,
-                                    size_t length, uint64_t tag,
-                                    const ucp_request_param_t *param);
+ucs_status_ptr_t ri_tag_send_fast_record(ri_conn_t *conn, const void *buffer,
+                                         size_t count, size_t length, uint64_t tag,
+                                         const ucp_request_param_t *param);
 
 /**
  * Send a contiguous message of @a count elements, @a length bytes, through the ring in parts; in
@@ -52,9 +53,9 @@ ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t 
  *
  * @return What the application's call returns.
  */
-ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t count,
-                                   size_t length, uint64_t tag,
-                                   const ucp_request_param_t *param);
+ucs_status_ptr_t ri_tag_send_fast_parts(ri_conn_t *conn, const void *buffer, size_t count,
+                                        size_t length, uint64_t tag,
+                                        const ucp_request_param_t *param);
 
 /**
  * Send a tag message on @a conn. The worker is locked. Calls back: the send may end, and if the
@@ -82,14 +83,14 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
         return ri_tag_send_slow(conn, buffer, count, tag, param, sync);
     }
     if (conn->ring == NULL) {
-        return ri_tag_send_no_ring(conn, buffer, length, tag, param);
+        return ri_tag_send_fast_no_ring(conn, buffer, length, tag, param);
     }
     if (length <= RI_RING_INLINE) {
-        return ri_tag_send_line(conn, buffer, count, length, tag, param);
+        return ri_tag_send_fast_line(conn, buffer, count, length, tag, param);
     }
     return ri_ring_tx_is_one(conn->ring, length) ?
-                   ri_tag_send_record(conn, buffer, count, length, tag, param) :
-                   ri_tag_send_parts(conn, buffer, count, length, tag, param);
+                   ri_tag_send_fast_record(conn, buffer, count, length, tag, param) :
+                   ri_tag_send_fast_parts(conn, buffer, count, length, tag, param);
 }
 
 #endif
