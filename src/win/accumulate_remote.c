@@ -360,7 +360,7 @@ static int remote_serve(const ri_mailbox_head_t *head, uint8_t *data, void *memo
     return 0;
 }
 
-int ri_accumulate_serve(void *arg, const ri_mailbox_head_t *head, uint8_t *data)
+int ri_accumulate_remote_serve(void *arg, const ri_mailbox_head_t *head, uint8_t *data)
 {
     ri_window_t *window          = arg;
     const ri_window_part_t *part = &window->parts[window->rank];

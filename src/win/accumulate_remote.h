@@ -25,6 +25,6 @@ int ri_accumulate_remote_swap(ri_window_t *window, const ri_window_part_t *part,
 
 /** ri_window_server_t.apply(): an operation of another process on memory of this one. @a arg is the
  * window. @return As ri_mailbox_func_t. */
-int ri_accumulate_serve(void *arg, const ri_mailbox_head_t *head, uint8_t *data);
+int ri_accumulate_remote_serve(void *arg, const ri_mailbox_head_t *head, uint8_t *data);
 
 #endif

@@ -75,7 +75,7 @@ static int make_connect(ri_window_t *window, const make_memory_t *memories)
 void ri_make_remote_open(ri_window_t *window, const ri_window_ops_t *ops)
 {
     const ri_window_server_t server = {.has     = ri_window_has,
-                                       .apply   = ri_accumulate_serve,
+                                       .apply   = ri_accumulate_remote_serve,
                                        .command = ri_command_serve,
                                        .arg     = window};
 

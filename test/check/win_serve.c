@@ -44,7 +44,7 @@ static void make_window(void)
     }
 }
 
-/* @return As ri_accumulate_serve(). */
+/* @return As ri_accumulate_remote_serve(). */
 static int ask(unsigned kind, size_t offset, size_t length, size_t data_length,
                void *data)
 {
@@ -53,7 +53,7 @@ static int ask(unsigned kind, size_t offset, size_t length, size_t data_length,
                                     .data_length = (uint16_t)data_length,
                                     .address     = (uintptr_t)memory + offset};
 
-    return ri_accumulate_serve(&window, &head, data);
+    return ri_accumulate_remote_serve(&window, &head, data);
 }
 
 /* A number for an operation on numbers of eight bytes. */
@@ -198,7 +198,7 @@ static int ask_pieces(unsigned kind, size_t base, uint32_t count, uint32_t lengt
     }
     memcpy((char *)data + size, operand, operand_size);
     mail.data_length = (uint16_t)(size + operand_size);
-    return ri_accumulate_serve(&window, &mail, data);
+    return ri_accumulate_remote_serve(&window, &mail, data);
 }
 
 static void check_pieces(void)
