@@ -137,7 +137,7 @@ static int compare(perf_options_t *options)
     perf_compare_run(options, samples);
     perf_compare_print(stdout, samples, options->cpus);
     if (options->csv != NULL) {
-        perf_compare_csv_write(options->csv, samples);
+        perf_compare_print_csv(options->csv, samples);
     }
     status = (samples->interrupted == 0) ? EXIT_SUCCESS : 128 + samples->interrupted;
     if ((options->svg != NULL) && !perf_compare_is_one_unit(samples)) {

@@ -60,8 +60,8 @@ static int is_one_name(const perf_compare_t *compare)
     return 1;
 }
 
-int perf_compare_verdict_text(const perf_compare_t *compare, perf_state_t state,
-                              char *text, size_t length)
+int perf_compare_print_verdict(const perf_compare_t *compare, perf_state_t state,
+                               char *text, size_t length)
 {
     int verdicts[PERF_COMPARE_VERDICTS];
     int total = perf_compare_verdicts(compare, state, verdicts);
@@ -199,7 +199,7 @@ static void print_table(FILE *file, const perf_compare_t *compare, perf_state_t 
             print_line(file, compare, &compare->lines[i], state, width);
         }
     }
-    perf_compare_verdict_text(compare, state, text, sizeof(text));
+    perf_compare_print_verdict(compare, state, text, sizeof(text));
     fprintf(file, "%s: %s\n", perf_compare_state_name(state), text);
 }
 
@@ -340,7 +340,7 @@ static void write_side(FILE *file, const perf_compare_summary_t *summary, int si
     }
 }
 
-void perf_compare_csv_write(const char *path, const perf_compare_t *compare)
+void perf_compare_print_csv(const char *path, const perf_compare_t *compare)
 {
     FILE *file = perf_file_create(path);
     const perf_compare_line_t *line;

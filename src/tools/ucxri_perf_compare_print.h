@@ -19,7 +19,7 @@
 void perf_compare_print(FILE *file, const perf_compare_t *compare, const int *cpus);
 
 /** Write the summaries of all lines and states as a CSV file; ends the program if that fails */
-void perf_compare_csv_write(const char *path, const perf_compare_t *compare);
+void perf_compare_print_csv(const char *path, const perf_compare_t *compare);
 
 /**
  * The verdict of one state in words, as "the library is faster in 14 of 16 sizes, equal in 2,
@@ -27,7 +27,7 @@ void perf_compare_csv_write(const char *path, const perf_compare_t *compare);
  *
  * @return whether anything was compared; if not, the text says so
  */
-int perf_compare_verdict_text(const perf_compare_t *compare, perf_state_t state,
-                              char *text, size_t length);
+int perf_compare_print_verdict(const perf_compare_t *compare, perf_state_t state,
+                               char *text, size_t length);
 
 #endif

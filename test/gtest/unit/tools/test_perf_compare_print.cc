@@ -51,14 +51,14 @@ TEST(test_perf_compare_print, verdict_in_words)
     char text[128];
     samples s;
 
-    EXPECT_EQ(0, perf_compare_verdict_text(*s, PERF_STATE_NEAR, text, sizeof(text)));
+    EXPECT_EQ(0, perf_compare_print_verdict(*s, PERF_STATE_NEAR, text, sizeof(text)));
     fill(s);
-    EXPECT_EQ(1, perf_compare_verdict_text(*s, PERF_STATE_NEAR, text, sizeof(text)));
+    EXPECT_EQ(1, perf_compare_print_verdict(*s, PERF_STATE_NEAR, text, sizeof(text)));
     EXPECT_STREQ("the library is faster in 1 of 3 sizes, equal in 1, slower in 1", text);
     s.of("rate", "Mmsg/s", 8)
             .add(STOCK, CORE_NEAR, {2, 2})
             .add(LIBRARY, CORE_NEAR, {4, 4});
-    EXPECT_EQ(1, perf_compare_verdict_text(*s, PERF_STATE_NEAR, text, sizeof(text)));
+    EXPECT_EQ(1, perf_compare_print_verdict(*s, PERF_STATE_NEAR, text, sizeof(text)));
     EXPECT_STREQ("the library is faster in 2 of 4 lines, equal in 1, slower in 1", text);
 }
 
@@ -99,7 +99,7 @@ TEST(test_perf_compare_print, csv)
     ASSERT_GE(fd, 0);
     fill(s);
     s.of("latency", "us", 8).add(STOCK, CORE_FAR, {5});
-    perf_compare_csv_write(path, *s);
+    perf_compare_print_csv(path, *s);
     file = fdopen(fd, "r");
     ASSERT_NE(nullptr, fgets(line, sizeof(line), file));
     ASSERT_NE(nullptr, fgets(line, sizeof(line), file));
