@@ -92,8 +92,9 @@ static int local_runs(ri_window_t *window, const ri_window_part_t *part, const c
     }
     for (at = 0; (at < size) && (error == MPI_SUCCESS); at += length) {
         length = size - at;
-        count  = ri_layout_segments(type->layout, target->buffer, (size_t)target->count,
-                                    at, &length, segments, LOCAL_SEGMENTS);
+        count  = ri_layout_copy_segments(type->layout, target->buffer,
+                                         (size_t)target->count, at, &length, segments,
+                                         LOCAL_SEGMENTS);
         for (i = 0; (i < count) && (error == MPI_SUCCESS); ++i) {
             error = local_run(window, part, &type->basic, op, from, result,
                               (char *)(uintptr_t)segments[i].address, segments[i].length);

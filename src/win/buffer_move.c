@@ -81,8 +81,8 @@ int ri_move_pack(const ri_typed_t *from, void *packed)
         return MPI_SUCCESS;
     }
     if (from->type->layout != NULL) {
-        ri_layout_pack(from->type->layout, from->buffer, (size_t)from->count, 0, packed,
-                       size);
+        ri_layout_copy_pack(from->type->layout, from->buffer, (size_t)from->count, 0,
+                            packed, size);
         return MPI_SUCCESS;
     }
     return move_pack_mpi(from, packed);
@@ -100,8 +100,8 @@ int ri_move_unpack(const void *packed, const ri_typed_t *to)
         return MPI_SUCCESS;
     }
     if (to->type->layout != NULL) {
-        ri_layout_unpack(to->type->layout, to->buffer, (size_t)to->count, 0, packed,
-                         size);
+        ri_layout_copy_unpack(to->type->layout, to->buffer, (size_t)to->count, 0, packed,
+                              size);
         return MPI_SUCCESS;
     }
     return move_unpack_mpi(packed, to);
@@ -115,9 +115,10 @@ static void move_pieces(const ri_typed_t *from, const ri_typed_t *to, size_t siz
 
     for (at = 0; at < size; at += now) {
         now = ri_min(size - at, sizeof(piece));
-        ri_layout_pack(from->type->layout, from->buffer, (size_t)from->count, at, piece,
-                       now);
-        ri_layout_unpack(to->type->layout, to->buffer, (size_t)to->count, at, piece, now);
+        ri_layout_copy_pack(from->type->layout, from->buffer, (size_t)from->count, at,
+                            piece, now);
+        ri_layout_copy_unpack(to->type->layout, to->buffer, (size_t)to->count, at, piece,
+                              now);
     }
 }
 
@@ -138,9 +139,9 @@ static ri_inline size_t move_walk_rest(move_walk_t *walk)
 
     if (ri_cursor_rest(&walk->cursor) == 0) {
         length = walk->size - walk->at;
-        count  = ri_layout_segments(walk->typed->type->layout, walk->typed->buffer,
-                                    (size_t)walk->typed->count, walk->at, &length,
-                                    walk->runs, MOVE_RUNS);
+        count  = ri_layout_copy_segments(walk->typed->type->layout, walk->typed->buffer,
+                                         (size_t)walk->typed->count, walk->at, &length,
+                                         walk->runs, MOVE_RUNS);
         walk->at += length;
         walk->cursor = ri_cursor_at(walk->runs, count, 0);
     }
@@ -224,11 +225,11 @@ int ri_move(const ri_typed_t *from, const ri_typed_t *to)
     if (in->is_contiguous && out->is_contiguous) {
         move_bytes(from->buffer, to->buffer, size);
     } else if (in->is_contiguous && (out->layout != NULL)) {
-        ri_layout_unpack(out->layout, to->buffer, (size_t)to->count, 0, from->buffer,
-                         size);
+        ri_layout_copy_unpack(out->layout, to->buffer, (size_t)to->count, 0, from->buffer,
+                              size);
     } else if (out->is_contiguous && (in->layout != NULL)) {
-        ri_layout_pack(in->layout, from->buffer, (size_t)from->count, 0, to->buffer,
-                       size);
+        ri_layout_copy_pack(in->layout, from->buffer, (size_t)from->count, 0, to->buffer,
+                            size);
     } else if ((in->layout != NULL) && (out->layout != NULL)) {
         move_layouts(from, to, size);
     } else {

@@ -112,9 +112,9 @@ size_t ri_walk_next(ri_walk_t *walk, ri_segment_t *pieces, size_t *length)
         pieces[0] = (ri_segment_t){(uintptr_t)typed->buffer, *length};
         count     = 1;
     } else {
-        count = ri_layout_segments(typed->type->layout, typed->buffer,
-                                   (size_t)typed->count, walk->at, length, pieces,
-                                   RI_WALK_PIECES);
+        count = ri_layout_copy_segments(typed->type->layout, typed->buffer,
+                                        (size_t)typed->count, walk->at, length, pieces,
+                                        RI_WALK_PIECES);
     }
     walk->at += *length;
     return count;

@@ -121,7 +121,7 @@ static int pieces_are_runs(const ri_typed_t *there, size_t size, ri_layout_runs_
     const ri_layout_t *layout = there->type->layout;
 
     if (there->type->is_contiguous || (layout == NULL) ||
-        !ri_layout_is_runs(layout, there->buffer, (size_t)there->count, runs) ||
+        !ri_layout_copy_is_runs(layout, there->buffer, (size_t)there->count, runs) ||
         (runs->length > RI_PIECES_SHORT)) {
         return 0;
     }
@@ -267,7 +267,7 @@ static void pieces_put(const pieces_served_t *request)
                                    .length  = request->head.length,
                                    .count   = request->head.count};
 
-    ri_layout_unpack_runs(&runs, request->operand);
+    ri_layout_copy_unpack_runs(&runs, request->operand);
 }
 
 /* Do a request that is valid. @return The length of the result. */

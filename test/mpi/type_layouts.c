@@ -43,7 +43,7 @@ static void check_parts(mt_rng_t *rng, const ri_layout_t *layout, const char *ad
         size_t length = mt_below(rng, size - offset + 1);
         char *part    = mt_buf_alloc(length);
 
-        ri_layout_pack(layout, address, (size_t)count, offset, part, length);
+        ri_layout_copy_pack(layout, address, (size_t)count, offset, part, length);
         if (memcmp(part, packed + offset, length) != 0) {
             mt_fail("bytes %zu to %zu are wrong", offset, offset + length);
         }
@@ -64,8 +64,8 @@ static void check_segments(mt_rng_t *rng, const ri_layout_t *layout, const char 
         size_t at = offset;
 
         length = size - offset;
-        n = ri_layout_segments(layout, address, (size_t)count, offset, &length, segments,
-                               max);
+        n      = ri_layout_copy_segments(layout, address, (size_t)count, offset, &length,
+                                         segments, max);
         if ((n == 0) || (length == 0) || (length > size - offset)) {
             mt_fail("%zu segments have %zu bytes", n, length);
         }
@@ -97,8 +97,8 @@ static void check_unpack(mt_rng_t *rng, const ri_layout_t *layout, MPI_Datatype 
     for (offset = 0; offset < size; offset += length) {
         length = 1 + mt_below(rng, mt_chance(rng, 50) ? size - offset :
                                                         (size - offset) / 8 + 1);
-        ri_layout_unpack(layout, copy + middle, (size_t)count, offset, packed + offset,
-                         length);
+        ri_layout_copy_unpack(layout, copy + middle, (size_t)count, offset,
+                              packed + offset, length);
     }
     if (memcmp(copy, expected, memory_bytes) != 0) {
         mt_fail("memory is not as after MPI_Unpack");
@@ -152,7 +152,7 @@ static void check_type(int index)
     if (size > 0) { /* or MPICH divides by it */
         MPI_Pack(address, count, type, packed, size, &position, MPI_COMM_SELF);
     }
-    ri_layout_pack(layout, address, (size_t)count, 0, by_layout, (size_t)size);
+    ri_layout_copy_pack(layout, address, (size_t)count, 0, by_layout, (size_t)size);
     if (memcmp(packed, by_layout, (size_t)size) != 0) {
         mt_fail("%d elements of %d bytes in all are wrong", count, size);
     }
@@ -193,7 +193,7 @@ static void check_absolute(void)
     }
     memcpy(packed, here, sizeof(here));
     memcpy(packed + sizeof(here), there, sizeof(there));
-    ri_layout_pack(layout, MPI_BOTTOM, 1, 0, by_layout, sizeof(by_layout));
+    ri_layout_copy_pack(layout, MPI_BOTTOM, 1, 0, by_layout, sizeof(by_layout));
     if (memcmp(packed, by_layout, sizeof(packed)) != 0) {
         mt_fail("wrong bytes");
     }

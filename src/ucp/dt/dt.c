@@ -217,7 +217,7 @@ size_t ri_dt_pack_part(ri_dt_data_t *data, size_t offset, void *dest, size_t max
         return 0;
     }
     length = ri_min(max_length, data->length - offset);
-    ri_layout_pack(layout, data->buffer, data->count, offset, dest, length);
+    ri_layout_copy_pack(layout, data->buffer, data->count, offset, dest, length);
     return length;
 }
 
@@ -259,7 +259,7 @@ ucs_status_t ri_dt_unpack_part(ri_dt_data_t *data, size_t offset, const void *sr
     if ((offset > data->length) || (length > data->length - offset)) {
         return UCS_ERR_MESSAGE_TRUNCATED;
     }
-    ri_layout_unpack(layout, data->buffer, data->count, offset, src, length);
+    ri_layout_copy_unpack(layout, data->buffer, data->count, offset, src, length);
     return UCS_OK;
 }
 
@@ -422,8 +422,8 @@ int ri_dt_has_long_runs(const ri_dt_data_t *data)
 size_t ri_dt_runs(const ri_dt_data_t *data, size_t offset, size_t *length_p,
                   ri_segment_t *segments, size_t max)
 {
-    return ri_layout_segments(ri_dt_layout(data), data->buffer, data->count, offset,
-                              length_p, segments, max);
+    return ri_layout_copy_segments(ri_dt_layout(data), data->buffer, data->count, offset,
+                                   length_p, segments, max);
 }
 
 static int dt_is_in_few(const ri_dt_data_t *data)

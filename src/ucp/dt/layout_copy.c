@@ -321,8 +321,8 @@ static ri_layout_node_t copy_elements(const ri_layout_t *layout, size_t count)
     return all;
 }
 
-int ri_layout_is_runs(const ri_layout_t *layout, const void *buffer, size_t count,
-                      ri_layout_runs_t *runs)
+int ri_layout_copy_is_runs(const ri_layout_t *layout, const void *buffer, size_t count,
+                           ri_layout_runs_t *runs)
 {
     ri_layout_node_t loop = copy_elements(layout, count);
 
@@ -337,7 +337,7 @@ int ri_layout_is_runs(const ri_layout_t *layout, const void *buffer, size_t coun
     return (loop.child == NULL) && (loop.unit > 0);
 }
 
-void ri_layout_unpack_runs(const ri_layout_runs_t *runs, const void *src)
+void ri_layout_copy_unpack_runs(const ri_layout_runs_t *runs, const void *src)
 {
     copy_blocks((copy_side_t){runs->address, runs->stride},
                 (copy_side_t){(uintptr_t)src, (int64_t)runs->length}, runs->length,
@@ -349,8 +349,8 @@ int ri_layout_copy_loops(const ri_layout_t *from, const void *src, size_t from_c
 {
     ri_layout_runs_t in, out;
 
-    if (!ri_layout_is_runs(from, src, from_count, &in) ||
-        !ri_layout_is_runs(to, dst, to_count, &out) || (in.length != out.length) ||
+    if (!ri_layout_copy_is_runs(from, src, from_count, &in) ||
+        !ri_layout_copy_is_runs(to, dst, to_count, &out) || (in.length != out.length) ||
         (length % in.length != 0)) {
         return 0;
     }
@@ -370,16 +370,16 @@ static void copy_range(copy_walk_t *walk, const ri_layout_t *layout, uintptr_t b
     }
 }
 
-void ri_layout_pack(const ri_layout_t *layout, const void *buffer, size_t count,
-                    size_t offset, void *dest, size_t length)
+void ri_layout_copy_pack(const ri_layout_t *layout, const void *buffer, size_t count,
+                         size_t offset, void *dest, size_t length)
 {
     copy_walk_t walk = {.packed = (uintptr_t)dest, .unpack = 0};
 
     copy_range(&walk, layout, (uintptr_t)buffer, count, offset, length);
 }
 
-void ri_layout_unpack(const ri_layout_t *layout, void *buffer, size_t count,
-                      size_t offset, const void *src, size_t length)
+void ri_layout_copy_unpack(const ri_layout_t *layout, void *buffer, size_t count,
+                           size_t offset, const void *src, size_t length)
 {
     copy_walk_t walk = {.packed = (uintptr_t)src, .unpack = 1};
 
@@ -444,9 +444,9 @@ static int pieces_of(copy_pieces_t *pieces, const ri_layout_node_t *node, uint64
     return 1;
 }
 
-size_t ri_layout_segments(const ri_layout_t *layout, const void *buffer, size_t count,
-                          size_t offset, size_t *length_p, ri_segment_t *segments,
-                          size_t max)
+size_t ri_layout_copy_segments(const ri_layout_t *layout, const void *buffer,
+                               size_t count, size_t offset, size_t *length_p,
+                               ri_segment_t *segments, size_t max)
 {
     ri_layout_node_t all = copy_elements(layout, count);
     copy_pieces_t pieces = {.segments = segments, .max = max, .left = *length_p};

@@ -17,13 +17,13 @@
 
 /** Copy @a length packed bytes of @a count elements at @a buffer, from the byte @a offset on, to
  * @a dest. */
-void ri_layout_pack(const ri_layout_t *layout, const void *buffer, size_t count,
-                    size_t offset, void *dest, size_t length);
+void ri_layout_copy_pack(const ri_layout_t *layout, const void *buffer, size_t count,
+                         size_t offset, void *dest, size_t length);
 
 /** Place @a length packed bytes in @a count elements at @a buffer, from the packed byte @a offset
  * on. */
-void ri_layout_unpack(const ri_layout_t *layout, void *buffer, size_t count,
-                      size_t offset, const void *src, size_t length);
+void ri_layout_copy_unpack(const ri_layout_t *layout, void *buffer, size_t count,
+                           size_t offset, const void *src, size_t length);
 
 /** Copy @a length packed bytes from elements to others, from the first byte of each on, if both are
  * loops of runs of one length, and whole runs are copied. @return 0 if they are not, and nothing
@@ -41,11 +41,11 @@ typedef struct ri_layout_runs {
 } ri_layout_runs_t;
 
 /** @return Whether the data of @a count elements is such runs; then @a runs is set. */
-int ri_layout_is_runs(const ri_layout_t *layout, const void *buffer, size_t count,
-                      ri_layout_runs_t *runs);
+int ri_layout_copy_is_runs(const ri_layout_t *layout, const void *buffer, size_t count,
+                           ri_layout_runs_t *runs);
 
 /** Place packed bytes in runs, all of them. */
-void ri_layout_unpack_runs(const ri_layout_runs_t *runs, const void *src);
+void ri_layout_copy_unpack_runs(const ri_layout_runs_t *runs, const void *src);
 
 /**
  * The pieces of memory that @a length packed bytes are in, from the byte @a offset on. Pieces that
@@ -55,8 +55,8 @@ void ri_layout_unpack_runs(const ri_layout_runs_t *runs, const void *src);
  *
  * @return How many pieces.
  */
-size_t ri_layout_segments(const ri_layout_t *layout, const void *buffer, size_t count,
-                          size_t offset, size_t *length_p, ri_segment_t *segments,
-                          size_t max);
+size_t ri_layout_copy_segments(const ri_layout_t *layout, const void *buffer,
+                               size_t count, size_t offset, size_t *length_p,
+                               ri_segment_t *segments, size_t max);
 
 #endif

@@ -28,9 +28,9 @@ static size_t write_segments(const ri_rtr_t *rtr, uint64_t offset, uint64_t *len
     return (rtr->grid != NULL) ?
                    ri_grid_segments(rtr->grid, rtr->address, offset, length_p, segments,
                                     WRITE_RUNS) :
-                   ri_layout_segments(rtr->layout->layout, (const void *)rtr->address,
-                                      rtr->layout->count, offset, length_p, segments,
-                                      WRITE_RUNS);
+                   ri_layout_copy_segments(rtr->layout->layout,
+                                           (const void *)rtr->address, rtr->layout->count,
+                                           offset, length_p, segments, WRITE_RUNS);
 }
 
 static ucs_status_t write_runs(ri_plane_ep_t *ep, const ri_rtr_t *rtr,

@@ -72,7 +72,8 @@ TEST_F(test_layout_copy, pack)
             auto [offset, length] = range(random, i);
             bytes packed(length + 1, 0xee); /* the vector's end is known to sanitizers */
 
-            ri_layout_pack(m_layout, buffer(), m_count, offset, packed.data(), length);
+            ri_layout_copy_pack(m_layout, buffer(), m_count, offset, packed.data(),
+                                length);
             for (size_t j = 0; j < length; ++j) {
                 ASSERT_EQ(buffer()[m_places[offset + j]], packed[j])
                         << offset << " " << length << " " << j;
@@ -95,7 +96,8 @@ TEST_F(test_layout_copy, unpack)
                 packed[j]                                 = random.next();
                 expected[m_origin + m_places[offset + j]] = packed[j];
             }
-            ri_layout_unpack(m_layout, buffer(), m_count, offset, packed.data(), length);
+            ri_layout_copy_unpack(m_layout, buffer(), m_count, offset, packed.data(),
+                                  length);
             ASSERT_EQ(expected, m_memory) << offset << " " << length;
         }
         ri_layout_put(m_layout);
@@ -113,8 +115,8 @@ TEST_F(test_layout_copy, segments)
             size_t length = wanted;
             std::vector<ri_segment_t> segments(max);
             size_t at    = offset;
-            size_t count = ri_layout_segments(m_layout, buffer(), m_count, offset,
-                                              &length, segments.data(), max);
+            size_t count = ri_layout_copy_segments(m_layout, buffer(), m_count, offset,
+                                                   &length, segments.data(), max);
 
             ASSERT_LE(count, max);
             ASSERT_TRUE((length == wanted) || (count == max));
@@ -140,7 +142,7 @@ TEST_F(test_layout_copy, runs)
         ri_layout_runs_t runs;
 
         make(random);
-        if (ri_layout_is_runs(m_layout, buffer(), m_count, &runs)) {
+        if (ri_layout_copy_is_runs(m_layout, buffer(), m_count, &runs)) {
             ++found;
             ASSERT_EQ(m_places.size(), runs.count * runs.length);
             for (size_t j = 0; j < m_places.size(); ++j) {
@@ -179,8 +181,8 @@ TEST_F(test_layout_copy, loops)
         out      = m_layout;
         used     = ri_min((size_t)in->size, (size_t)out->size);
         used -= random.percent(20) ? random.below(used) : 0;
-        ri_layout_pack(in, from.data(), 1, 0, packed.data(), used);
-        ri_layout_unpack(out, expected.data(), 1, 0, packed.data(), used);
+        ri_layout_copy_pack(in, from.data(), 1, 0, packed.data(), used);
+        ri_layout_copy_unpack(out, expected.data(), 1, 0, packed.data(), used);
         if (ri_layout_copy_loops(in, from.data(), 1, out, to.data(), 1, used)) {
             ++copied;
             ASSERT_EQ(expected, to);
@@ -198,9 +200,9 @@ TEST_F(test_layout_copy, nothing)
     ri_layout_runs_t runs;
 
     m_layout = end(ri_layout_run(0), 8);
-    ri_layout_pack(m_layout, nullptr, 10, 0, nullptr, 0);
-    ri_layout_unpack(m_layout, nullptr, 10, 0, nullptr, 0);
-    EXPECT_FALSE(ri_layout_is_runs(m_layout, nullptr, 10, &runs));
+    ri_layout_copy_pack(m_layout, nullptr, 10, 0, nullptr, 0);
+    ri_layout_copy_unpack(m_layout, nullptr, 10, 0, nullptr, 0);
+    EXPECT_FALSE(ri_layout_copy_is_runs(m_layout, nullptr, 10, &runs));
     ri_layout_put(m_layout);
 }
 
@@ -211,7 +213,7 @@ TEST_F(test_layout_copy, overlap)
     uint8_t packed[12];
 
     m_layout = end(ri_layout_repeat(&m_builder, ri_layout_run(4), 3, 2), 0);
-    ri_layout_pack(m_layout, memory, 1, 0, packed, sizeof(packed));
+    ri_layout_copy_pack(m_layout, memory, 1, 0, packed, sizeof(packed));
     EXPECT_EQ(bytes({1, 2, 3, 4, 3, 4, 5, 6, 5, 6, 7, 8}),
               bytes(packed, packed + sizeof(packed)));
     ri_layout_put(m_layout);
@@ -227,7 +229,7 @@ TEST_F(test_layout_copy, absolute)
     uint8_t packed[5];
 
     m_layout = end(ri_layout_join(&m_builder, parts, 2), 0);
-    ri_layout_pack(m_layout, nullptr, 1, 0, packed, sizeof(packed));
+    ri_layout_copy_pack(m_layout, nullptr, 1, 0, packed, sizeof(packed));
     EXPECT_EQ(bytes({1, 2, 3, 4, 5}), bytes(packed, packed + sizeof(packed)));
     ri_layout_put(m_layout);
 }

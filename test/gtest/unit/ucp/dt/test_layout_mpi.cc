@@ -60,8 +60,8 @@ protected:
             ri_segment_t segments[4];
 
             length       = layout->size - all.size();
-            size_t count = ri_layout_segments(layout, (void *)BASE, 1, all.size(),
-                                              &length, segments, 4);
+            size_t count = ri_layout_copy_segments(layout, (void *)BASE, 1, all.size(),
+                                                   &length, segments, 4);
             EXPECT_GT(count, 0u);
             for (size_t i = 0; i < count; ++i) {
                 all = all +

@@ -110,8 +110,8 @@ protected:
         while (offset < layout->size * count) {
             ri_segment_t segments[7];
             size_t length = layout->size * count - offset;
-            size_t num = ri_layout_segments(layout, (const void *)ADDRESS, count, offset,
-                                            &length, segments, 7);
+            size_t num    = ri_layout_copy_segments(layout, (const void *)ADDRESS, count,
+                                                    offset, &length, segments, 7);
             for (size_t i = 0; i < num; ++i) {
                 for (uint64_t byte = 0; byte < segments[i].length; ++byte) {
                     all.push_back(segments[i].address + byte);
