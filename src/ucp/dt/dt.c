@@ -398,9 +398,10 @@ ri_layout_t *ri_dt_described(const ri_dt_data_t *data)
 {
     ri_layout_t *layout = (ri_layout_t *)ri_dt_layout(data);
 
-    return ((layout != NULL) && ri_dt_has_long_runs(data) && !ri_layout_is_long(layout) &&
-            ri_layout_may_be_at(layout, data->count, (uintptr_t)data->buffer,
-                                data->length)) ?
+    return ((layout != NULL) && ri_dt_has_long_runs(data) &&
+            !ri_layout_wire_is_long(layout) &&
+            ri_layout_wire_may_be_at(layout, data->count, (uintptr_t)data->buffer,
+                                     data->length)) ?
                    layout :
                    NULL;
 }

@@ -45,7 +45,7 @@ int ri_layouts_out_name_same(ri_layouts_out_t *out, ri_layout_t *layout,
 
     for (i = 0; i < RI_WIRE_LAYOUTS; ++i) {
         old = out->slot[i].layout;
-        if ((old != NULL) && ri_layout_is_defined_by(old, layout, bytes, length)) {
+        if ((old != NULL) && ri_layout_wire_is_defined_by(old, layout, bytes, length)) {
             out->slot[i].layout = ri_layout_get(layout);
             out->slot[i].named  = ++out->clock;
             ri_layout_put(old);

@@ -203,7 +203,7 @@ static size_t wire_write(const ri_layout_t *layout, uint8_t *bytes)
     return out.full ? 0 : out.length;
 }
 
-size_t ri_layout_define(ri_layout_t *layout, uint8_t *bytes)
+size_t ri_layout_wire_define(ri_layout_t *layout, uint8_t *bytes)
 {
     size_t length = wire_write(layout, bytes);
 
@@ -214,8 +214,8 @@ size_t ri_layout_define(ri_layout_t *layout, uint8_t *bytes)
     return length;
 }
 
-int ri_layout_is_defined_by(const ri_layout_t *layout, const ri_layout_t *of,
-                            const uint8_t *bytes, size_t length)
+int ri_layout_wire_is_defined_by(const ri_layout_t *layout, const ri_layout_t *of,
+                                 const uint8_t *bytes, size_t length)
 {
     uint8_t own[RI_WIRE_LAYOUT_MAX];
 
@@ -366,7 +366,7 @@ static ri_layout_part_t wire_get_node(wire_in_t *in, unsigned depth, uint64_t ki
     }
 }
 
-ri_layout_t *ri_layout_parse(const void *bytes, size_t length, int *malformed_p)
+ri_layout_t *ri_layout_wire_parse(const void *bytes, size_t length, int *malformed_p)
 {
     wire_in_t in = {.at = bytes, .end = (const uint8_t *)bytes + length};
     ri_layout_part_t root;
@@ -395,7 +395,8 @@ ri_layout_t *ri_layout_parse(const void *bytes, size_t length, int *malformed_p)
     return layout;
 }
 
-void ri_layout_hull(const ri_layout_t *layout, uint64_t count, int64_t *lo, int64_t *hi)
+void ri_layout_wire_hull(const ri_layout_t *layout, uint64_t count, int64_t *lo,
+                         int64_t *hi)
 {
     int64_t reach = ((int64_t)count - 1) * layout->extent;
 
@@ -403,8 +404,8 @@ void ri_layout_hull(const ri_layout_t *layout, uint64_t count, int64_t *lo, int6
     *hi = layout->stats.hi + ri_max(reach, 0);
 }
 
-int ri_layout_may_be_at(const ri_layout_t *layout, uint64_t count, uint64_t address,
-                        uint64_t length)
+int ri_layout_wire_may_be_at(const ri_layout_t *layout, uint64_t count, uint64_t address,
+                             uint64_t length)
 {
     int64_t lo = layout->stats.lo;
     int64_t hi = layout->stats.hi;

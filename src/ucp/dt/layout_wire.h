@@ -9,7 +9,7 @@
  *
  *     receiver                                          sender
  *       | LAYOUT slot 3 generation 1, the definition      |
- *       |================================================>| ri_layout_parse(), kept in slot 3
+ *       |================================================>| ri_layout_wire_parse(), kept in slot 3
  *       | RTR ... address, count, slot 3 generation 1     |
  *       |================================================>| found; its runs are written
  *       | RTR ... address, count, slot 3 generation 1     |
@@ -19,8 +19,8 @@
  * are made when the first layout is defined, and freed with the ring. So a peer that receives into
  * no such layout costs nothing, and whatever ends a ring makes both sides forget.
  *
- * What comes from a peer is wire input. ri_layout_parse() checks all numbers of a definition, and
- * ri_layout_may_be_at() the address and the count of an RTR, before anything else is done with
+ * What comes from a peer is wire input. ri_layout_wire_parse() checks all numbers of a definition, and
+ * ri_layout_wire_may_be_at() the address and the count of an RTR, before anything else is done with
  * them. A layout addresses memory of the process that has defined it, and no other.
  */
 #ifndef RI_LAYOUT_WIRE_H
@@ -37,26 +37,26 @@
  *
  * @return Its length; 0: it has no room.
  */
-size_t ri_layout_define(ri_layout_t *layout, uint8_t *bytes);
+size_t ri_layout_wire_define(ri_layout_t *layout, uint8_t *bytes);
 
-/** @return Whether ri_layout_define() found that the definition has no room. Any thread may call
+/** @return Whether ri_layout_wire_define() found that the definition has no room. Any thread may call
  * it. */
-static inline int ri_layout_is_long(const ri_layout_t *layout)
+static inline int ri_layout_wire_is_long(const ri_layout_t *layout)
 {
     return atomic_load_explicit(&layout->wire_length, memory_order_relaxed) == UINT32_MAX;
 }
 
-/** @return How long the definition of a layout is; 0: ri_layout_define() was not called for it. Any
+/** @return How long the definition of a layout is; 0: ri_layout_wire_define() was not called for it. Any
  * thread may call it. */
-static inline size_t ri_layout_definition_length(const ri_layout_t *layout)
+static inline size_t ri_layout_wire_definition_length(const ri_layout_t *layout)
 {
     return atomic_load_explicit(&layout->wire_length, memory_order_relaxed);
 }
 
-/** @return Whether a layout has the definition that ri_layout_define() has just written for @a of.
- * It has another one as long as ri_layout_define() was not called for it. */
-int ri_layout_is_defined_by(const ri_layout_t *layout, const ri_layout_t *of,
-                            const uint8_t *bytes, size_t length);
+/** @return Whether a layout has the definition that ri_layout_wire_define() has just written for @a of.
+ * It has another one as long as ri_layout_wire_define() was not called for it. */
+int ri_layout_wire_is_defined_by(const ri_layout_t *layout, const ri_layout_t *of,
+                                 const uint8_t *bytes, size_t length);
 
 /**
  * Read a definition, which is wire input.
@@ -66,16 +66,17 @@ int ri_layout_is_defined_by(const ri_layout_t *layout, const ri_layout_t *of,
  * @return A layout with one reference; NULL: it is malformed, or too large for this process, or
  *         there is no memory, or layouts of peers take too much of it (ri_layout_peers_max).
  */
-ri_layout_t *ri_layout_parse(const void *bytes, size_t length, int *malformed_p);
+ri_layout_t *ri_layout_wire_parse(const void *bytes, size_t length, int *malformed_p);
 
 /** Set @a lo to where the lowest byte of @a count elements of a layout is, and @a hi to where the
- * highest one ends, from the start of the buffer. They can be there (ri_layout_may_be_at()). */
-void ri_layout_hull(const ri_layout_t *layout, uint64_t count, int64_t *lo, int64_t *hi);
+ * highest one ends, from the start of the buffer. They can be there (ri_layout_wire_may_be_at()). */
+void ri_layout_wire_hull(const ri_layout_t *layout, uint64_t count, int64_t *lo,
+                         int64_t *hi);
 
 /** @return Whether @a count elements of a layout, both of which are wire input, can be at @a
  * address: they are @a length bytes, which is not 0, in runs that are not too many, all at
  * addresses that there can be. */
-int ri_layout_may_be_at(const ri_layout_t *layout, uint64_t count, uint64_t address,
-                        uint64_t length);
+int ri_layout_wire_may_be_at(const ri_layout_t *layout, uint64_t count, uint64_t address,
+                             uint64_t length);
 
 #endif

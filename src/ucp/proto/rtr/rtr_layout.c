@@ -42,7 +42,7 @@ static ucs_status_t layout_find(ri_layouts_out_t **out_p, const ri_layout_t *lay
 /* The room that the definition of a layout takes, if that is known, or may take. */
 static size_t layout_room(const ri_layout_t *layout, size_t max)
 {
-    size_t length = ri_layout_definition_length(layout);
+    size_t length = ri_layout_wire_definition_length(layout);
 
     return (length == 0) ? max : length;
 }
@@ -52,7 +52,7 @@ static size_t layout_room(const ri_layout_t *layout, size_t max)
 static ucs_status_t layout_write(ri_layouts_out_t *out, ri_layout_t *layout, size_t max,
                                  uint8_t *bytes, size_t *length_p, unsigned *slot_p)
 {
-    *length_p = ri_layout_define(layout, bytes);
+    *length_p = ri_layout_wire_define(layout, bytes);
     if ((*length_p == 0) || (*length_p > max)) {
         return UCS_ERR_UNSUPPORTED;
     }
@@ -159,7 +159,7 @@ int ri_rtr_layout_receive(ri_stream_t *stream, const ri_ring_record_t *record,
         return 0;
     }
     memcpy(bytes, ri_ring_payload(record, length), length);
-    layout = ri_layout_parse(bytes, length, &malformed);
+    layout = ri_layout_wire_parse(bytes, length, &malformed);
     if (malformed) {
         return 0;
     }
@@ -230,7 +230,7 @@ void ri_rtr_layout_handle(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
         ++worker->counters.rx_stale;
         return;
     }
-    layout = ri_layout_parse(msg->payload, msg->length, &malformed);
+    layout = ri_layout_wire_parse(msg->payload, msg->length, &malformed);
     if (malformed) {
         ri_deliver_malformed(worker, "by active message", RI_WIRE_LAYOUT, msg->length);
         return;
@@ -269,7 +269,7 @@ const ri_layout_use_t *ri_rtr_layout_find_net(ri_conn_t *conn, const ri_wire_msg
                                          NULL;
 
     if ((layout == NULL) ||
-        !ri_layout_may_be_at(layout, rtr->count, rtr->address, rtr->rtr_length)) {
+        !ri_layout_wire_may_be_at(layout, rtr->count, rtr->address, rtr->rtr_length)) {
         ++conn->worker->counters.rx_stale;
         return NULL;
     }
@@ -288,7 +288,8 @@ int ri_rtr_layout_find(const ri_stream_t *stream, const ri_wire_rtr_layout_t *rt
                                        rtr->generation);
     }
     return (*layout_p == NULL) ||
-           ri_layout_may_be_at(*layout_p, rtr->count, rtr->rtr.address, rtr->rtr.length);
+           ri_layout_wire_may_be_at(*layout_p, rtr->count, rtr->rtr.address,
+                                    rtr->rtr.length);
 }
 
 static void layout_ring_tx_closes(ri_conn_t *conn)

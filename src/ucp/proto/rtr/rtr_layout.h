@@ -64,7 +64,7 @@ int ri_rtr_layout_find(const ri_stream_t *stream, const ri_wire_rtr_layout_t *rt
 static inline int ri_rtr_layout_fits(const ri_layout_use_t *use, uint64_t address,
                                      uint64_t length)
 {
-    return ri_layout_may_be_at(use->layout, use->count, address, length);
+    return ri_layout_wire_may_be_at(use->layout, use->count, address, length);
 }
 
 /** @return Whether a message may be written into the layout of an RTR: its runs are worth it. */

@@ -89,7 +89,7 @@ static int rtr_net_find(const ri_recv_req_t *recv, const ri_stream_t *stream,
         if (place->layout == NULL) {
             return 0;
         }
-        ri_layout_hull(place->layout, recv->data.count, &place->lo, &place->hi);
+        ri_layout_wire_hull(place->layout, recv->data.count, &place->lo, &place->hi);
     } else {
         ri_grid_hull(&place->grid, &place->lo, &place->hi);
     }

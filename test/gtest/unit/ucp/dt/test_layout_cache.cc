@@ -151,11 +151,11 @@ TEST_F(test_layout_cache, made_anew)
     uint8_t bytes[RI_WIRE_LAYOUT_MAX];
     ri_layout_t *a = make(100), *b = make(200), *c = make(100);
 
-    ri_layout_define(a, bytes);
+    ri_layout_wire_define(a, bytes);
     ri_layouts_out_set(m_out, 7, a);
-    size_t length = ri_layout_define(b, bytes);
+    size_t length = ri_layout_wire_define(b, bytes);
     EXPECT_EQ(-1, ri_layouts_out_name_same(m_out, b, bytes, length));
-    length = ri_layout_define(c, bytes);
+    length = ri_layout_wire_define(c, bytes);
     EXPECT_EQ(-1, ri_layouts_out_name(m_out, c));
     EXPECT_EQ(7, ri_layouts_out_name_same(m_out, c, bytes, length));
     EXPECT_EQ(1u, m_out->slot[7].generation);
@@ -169,8 +169,8 @@ TEST_F(test_layout_cache, hash_of_another)
 {
     uint8_t bytes[RI_WIRE_LAYOUT_MAX];
     ri_layout_t *a = make(101), *b = make(103);
-    size_t of_a = ri_layout_define(a, bytes);
-    size_t of_b = ri_layout_define(b, bytes);
+    size_t of_a = ri_layout_wire_define(a, bytes);
+    size_t of_b = ri_layout_wire_define(b, bytes);
 
     ASSERT_EQ(of_a, of_b);
     a->wire_hash = b->wire_hash.load();

@@ -36,7 +36,7 @@ protected:
     {
         bytes definition(RI_WIRE_LAYOUT_MAX);
 
-        definition.resize(ri_layout_define(layout, definition.data()));
+        definition.resize(ri_layout_wire_define(layout, definition.data()));
         return definition;
     }
 
@@ -46,7 +46,7 @@ protected:
         std::unique_ptr<uint8_t[]> copy(new uint8_t[definition.size()]);
 
         std::copy(definition.begin(), definition.end(), copy.get());
-        return ri_layout_parse(copy.get(), definition.size(), &m_malformed);
+        return ri_layout_wire_parse(copy.get(), definition.size(), &m_malformed);
     }
 
     void expect_malformed(const bytes &definition)
@@ -137,7 +137,7 @@ TEST_F(test_layout_wire, random_layouts)
         ri_layout_t *layout = end(part.part, extent);
         ASSERT_NE(nullptr, layout);
         bytes definition = define(layout);
-        EXPECT_EQ(definition.empty(), !!ri_layout_is_long(layout));
+        EXPECT_EQ(definition.empty(), !!ri_layout_wire_is_long(layout));
         if (!definition.empty()) {
             ++described;
             ri_layout_t *other = parse(definition);
@@ -180,7 +180,7 @@ TEST_F(test_layout_wire, damaged)
         layout = parse(definition);
         EXPECT_TRUE((layout == nullptr) || !m_malformed);
         if ((layout != nullptr) && (layout->size < 100000) &&
-            ri_layout_may_be_at(layout, 2, ADDRESS, 2 * layout->size)) {
+            ri_layout_wire_may_be_at(layout, 2, ADDRESS, 2 * layout->size)) {
             std::vector<uint64_t> all = places(layout, 2);
             EXPECT_EQ(2 * layout->size, all.size());
             int64_t first = std::min<int64_t>(0, layout->extent);
@@ -220,7 +220,7 @@ TEST_F(test_layout_wire, room)
         ri_layout_t *layout = end(ri_layout_join(&m_builder, parts.data(), count), at);
         bytes definition    = define(layout);
         EXPECT_EQ(count == 1000, !definition.empty());
-        EXPECT_EQ(count != 1000, !!ri_layout_is_long(layout));
+        EXPECT_EQ(count != 1000, !!ri_layout_wire_is_long(layout));
         ri_layout_put(layout);
     }
 }
@@ -376,7 +376,8 @@ TEST_F(test_layout_wire, places_that_there_can_be)
     for (const auto &c : cases) {
         ri_layout_t *layout = parse(whole(c.node, c.extent));
         ASSERT_NE(nullptr, layout) << (&c - cases);
-        EXPECT_EQ(c.good, !!ri_layout_may_be_at(layout, c.count, c.address, c.length))
+        EXPECT_EQ(c.good,
+                  !!ri_layout_wire_may_be_at(layout, c.count, c.address, c.length))
                 << (&c - cases);
         ri_layout_put(layout);
     }
@@ -388,7 +389,7 @@ TEST_F(test_layout_wire, memory_of_peers)
     bytes runs = {10, 16, 0, 3, 2, 0, 2, 2, 4};
     int malformed;
     size_t before    = ri_layout_peers_bytes();
-    ri_layout_t *one = ri_layout_parse(runs.data(), runs.size(), &malformed);
+    ri_layout_t *one = ri_layout_wire_parse(runs.data(), runs.size(), &malformed);
     ri_layout_t *own = end(ri_layout_run(5), 8);
     size_t limit     = ri_layout_peers_max;
 
@@ -397,11 +398,11 @@ TEST_F(test_layout_wire, memory_of_peers)
     EXPECT_LT(sizeof(*one) + 2 * sizeof(int64_t), one->bytes);
     EXPECT_EQ(before + one->bytes, ri_layout_peers_bytes()) << "its own do not count";
     ri_layout_peers_max = before + 2 * one->bytes - 1;
-    EXPECT_EQ(nullptr, ri_layout_parse(runs.data(), runs.size(), &malformed));
+    EXPECT_EQ(nullptr, ri_layout_wire_parse(runs.data(), runs.size(), &malformed));
     EXPECT_FALSE(malformed);
     EXPECT_EQ(before + one->bytes, ri_layout_peers_bytes());
     ri_layout_peers_max = before + 2 * one->bytes;
-    ri_layout_t *two    = ri_layout_parse(runs.data(), runs.size(), &malformed);
+    ri_layout_t *two    = ri_layout_wire_parse(runs.data(), runs.size(), &malformed);
     EXPECT_NE(nullptr, two);
     ri_layout_peers_max = limit;
     ri_layout_put(one);
@@ -416,11 +417,11 @@ TEST_F(test_layout_wire, length_that_is_known)
     uint8_t bytes[RI_WIRE_LAYOUT_MAX];
     ri_layout_t *layout = end(ri_layout_run(5), 8);
 
-    EXPECT_EQ(0u, ri_layout_definition_length(layout));
-    size_t length = ri_layout_define(layout, bytes);
+    EXPECT_EQ(0u, ri_layout_wire_definition_length(layout));
+    size_t length = ri_layout_wire_define(layout, bytes);
     EXPECT_LT(0u, length);
-    EXPECT_EQ(length, ri_layout_definition_length(layout));
-    EXPECT_FALSE(ri_layout_is_long(layout));
+    EXPECT_EQ(length, ri_layout_wire_definition_length(layout));
+    EXPECT_FALSE(ri_layout_wire_is_long(layout));
     ri_layout_put(layout);
 }
 

@@ -190,9 +190,9 @@ TEST_F(test_rtr_layout, written_when_there_is_room)
     recv_ptr r = post_in(m_in);
     m_b->progress();
     EXPECT_NE(RI_RTR_BY_GRANT, rtr(r));
-    EXPECT_EQ(0u, ri_layout_definition_length(m_in.known));
+    EXPECT_EQ(0u, ri_layout_wire_definition_length(m_in.known));
     pump();
-    EXPECT_LT(0u, ri_layout_definition_length(m_in.known));
+    EXPECT_LT(0u, ri_layout_wire_definition_length(m_in.known));
     EXPECT_EQ(RI_RTR_BY_GRANT, rtr(r));
     send_ptr s = send();
     m_b->progress();

@@ -291,7 +291,7 @@ TEST_F(test_rtr_layout_net, written_when_there_is_room)
     m_back->flags |= RI_CONN_LEFT;
     recv_ptr r = post_in(m_in);
     EXPECT_EQ(RI_RTR_NONE, rtr(r));
-    EXPECT_EQ(0u, ri_layout_definition_length(m_in.known));
+    EXPECT_EQ(0u, ri_layout_wire_definition_length(m_in.known));
     m_back->flags &= ~(uint32_t)RI_CONN_LEFT;
     send_ptr s = send(LARGE);
     pump();
