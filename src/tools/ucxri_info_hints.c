@@ -66,8 +66,8 @@ static int hints_has_local_pair(const info_job_t *job)
  * on one host only, and JSON of others, too. */
 static int hints_is_without_local(const info_job_t *job)
 {
-    uint64_t messages = ri_report_messages(&job->sum, 0) +
-                        ri_report_messages(&job->sum, 1);
+    uint64_t messages = ri_report_table_messages(&job->sum, 0) +
+                        ri_report_table_messages(&job->sum, 1);
 
     if ((job->count <= job->hosts) || (job->missing > 0)) {
         return 0;
@@ -167,7 +167,7 @@ static int hints_tell(const hint_t *hints, size_t num_hints, info_hint_func_t fu
         if ((hints[i].is_rare || (hints[i].value >= HINT_MIN)) &&
             (hints[i].value > hints[i].limit)) {
             snprintf(text, sizeof(text), "%d %% %s",
-                     (ri_report_permille(hints[i].value, hints[i].rest) + 5) / 10,
+                     (ri_report_table_permille(hints[i].value, hints[i].rest) + 5) / 10,
                      hints[i].text);
             func(text, hints[i].advice, arg);
             ++count;
@@ -194,7 +194,7 @@ static int hints_tell_without_local(const info_job_t *job, info_hint_func_t func
 int info_hints(const info_job_t *job, info_hint_func_t func, void *arg)
 {
     const uint64_t *v = job->sum.values;
-    uint64_t longer   = ri_report_messages(&job->sum, 1);
+    uint64_t longer   = ri_report_table_messages(&job->sum, 1);
     uint64_t calls = v[RI_REPORT_SEND_US] + v[RI_REPORT_RECV_US] + v[RI_REPORT_WORK_US];
     /* most are copied by both sides, and few of them by an RTR */
     int is_coop = (v[RI_REPORT_COOP] > longer / 2) &&

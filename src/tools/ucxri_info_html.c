@@ -260,7 +260,7 @@ static void html_data(const info_t *info, const info_inert_t *inert,
     fprintf(stream, "{\"version\":\"%s\",\"guide\":\"" INFO_GUIDE "\",\"protocols\":[",
             RI_VERSION_STRING);
     for (i = 0; i < RI_REPORT_PROTOCOLS; ++i) {
-        html_string(ri_report_protocol_name(i), ri_json_next(&protocols));
+        html_string(ri_report_table_protocol_name(i), ri_json_next(&protocols));
     }
     fprintf(stream, "],\n\"jobs\":[");
     for (i = 0; i < info->num_jobs; ++i) {

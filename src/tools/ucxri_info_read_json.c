@@ -31,7 +31,7 @@ static unsigned document_protocol(const char *name)
     unsigned protocol = 0;
 
     while ((protocol < RI_REPORT_PROTOCOLS) &&
-           strcmp(name, ri_report_protocol_name(protocol))) {
+           strcmp(name, ri_report_table_protocol_name(protocol))) {
         ++protocol;
     }
     return protocol;

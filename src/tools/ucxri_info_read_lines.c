@@ -77,7 +77,7 @@ static int lines_add_ended(info_t *info, const char *line)
 {
     ri_report_row_t row;
 
-    if (!ri_report_parse_ended(line, &row)) {
+    if (!ri_report_table_parse_ended(line, &row)) {
         return 0;
     }
     info_find(info, row.rank, row.process)->ended = 1;
@@ -93,8 +93,8 @@ void info_read_lines(info_t *info, info_inert_t *inert, FILE *stream)
 
     while (getline(&line, &size, stream) > 0) {
         if (!lines_add_inert(inert, &last, line) && !lines_add_ended(info, line) &&
-            (ri_report_parse_row(line, &row) != RI_REPORT_TABLES)) {
-            ri_report_parse_row(line, &info_find(info, row.rank, row.process)->row);
+            (ri_report_table_parse_row(line, &row) != RI_REPORT_TABLES)) {
+            ri_report_table_parse_row(line, &info_find(info, row.rank, row.process)->row);
         }
     }
     free(line);

@@ -32,16 +32,16 @@ static void report_print_ranks(const info_job_t *job)
     int table;
 
     for (table = 0; table < RI_REPORT_TABLES; ++table) {
-        if (!ri_report_has(table, &job->sum)) {
+        if (!ri_report_table_has(table, &job->sum)) {
             continue;
         }
-        ri_report_format_names(table, line);
+        ri_report_table_format_names(table, line);
         fputs(line, stdout);
         for (i = 0; i < job->count; ++i) {
-            ri_report_format_row(table, &job->processes[i].row, line);
+            ri_report_table_format_row(table, &job->processes[i].row, line);
             fputs(line, stdout);
         }
-        ri_report_format_row(table, &job->sum, line);
+        ri_report_table_format_row(table, &job->sum, line);
         fputs(line, stdout);
     }
 }

@@ -97,9 +97,9 @@ static double summary_value(const summary_line_t *line, const ri_report_row_t *r
         return value;
     }
     if (line->rest != RI_REPORT_VALUES) {
-        return ri_report_permille(value, row->values[line->rest]);
+        return ri_report_table_permille(value, row->values[line->rest]);
     }
-    return ri_report_permille(value, (whole > value) ? whole - value : 0);
+    return ri_report_table_permille(value, (whole > value) ? whole - value : 0);
 }
 
 /* @return Whether any rank has a value that is not 0. */
@@ -138,11 +138,11 @@ static void summary_format(const summary_line_t *line, double value, char *text,
         snprintf(text, max, "%u.%u", (unsigned)(value + 0.5) / 10,
                  (unsigned)(value + 0.5) % 10);
     } else if (line->kind == SUMMARY_SECONDS) {
-        ri_report_format_seconds(value + 0.5, text, max);
+        ri_report_table_format_seconds(value + 0.5, text, max);
     } else if (line->kind == SUMMARY_BYTES) {
-        ri_report_format_bytes(value + 0.5, text, max);
+        ri_report_table_format_bytes(value + 0.5, text, max);
     } else {
-        ri_report_format_count(value + 0.5, text, max);
+        ri_report_table_format_count(value + 0.5, text, max);
     }
 }
 

@@ -77,7 +77,7 @@ void info_sizes_print(const info_job_t *job)
     printf("\nMessages of up to");
     for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
         if (sum.of_protocol[protocol] != 0) {
-            printf(" %7s", ri_report_protocol_name(protocol));
+            printf(" %7s", ri_report_table_protocol_name(protocol));
         }
     }
     printf("\n");
@@ -89,8 +89,8 @@ void info_sizes_print(const info_job_t *job)
         printf("%17s", text);
         for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
             if (sum.of_protocol[protocol] != 0) {
-                ri_report_format_count(sum.messages[protocol][size_class], text,
-                                       sizeof(text));
+                ri_report_table_format_count(sum.messages[protocol][size_class], text,
+                                             sizeof(text));
                 printf(" %7s", (sum.messages[protocol][size_class] == 0) ? "-" : text);
             }
         }
@@ -155,8 +155,8 @@ void info_pairs_print(const info_job_t *job)
     }
     printf("\nMost was sent        bytes messages\n");
     for (i = 0; (i < PAIRS_LINES) && (list[i].from != NULL); ++i) {
-        ri_report_format_bytes(list[i].bytes, bytes, sizeof(bytes));
-        ri_report_format_count(list[i].messages, messages, sizeof(messages));
+        ri_report_table_format_bytes(list[i].bytes, bytes, sizeof(bytes));
+        ri_report_table_format_count(list[i].messages, messages, sizeof(messages));
         printf("%7s -> %-7s %8s %8s\n", list[i].from->row.rank,
                (list[i].to == NULL) ? "?" : list[i].to->row.rank, bytes, messages);
     }

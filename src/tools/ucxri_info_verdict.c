@@ -32,7 +32,7 @@ static void verdict_add(verdict_text_t *verdict, const char *before, const char 
 /* What went by a protocol, in messages or in bytes; what stayed in the process is not counted. */
 static uint64_t verdict_protocol(const info_job_t *job, unsigned protocol, int is_bytes)
 {
-    ri_report_count_t count = ri_report_protocol_count(job->sum.values, protocol);
+    ri_report_count_t count = ri_report_table_protocol_count(job->sum.values, protocol);
 
     return is_bytes ? count.bytes : count.messages;
 }
@@ -48,9 +48,9 @@ static void verdict_protocols(const info_job_t *job, int is_bytes,
         sum += verdict_protocol(job, protocol, is_bytes);
     }
     if (is_bytes) {
-        ri_report_format_bytes(sum, count, sizeof(count));
+        ri_report_table_format_bytes(sum, count, sizeof(count));
     } else {
-        ri_report_format_count(sum, count, sizeof(count));
+        ri_report_table_format_count(sum, count, sizeof(count));
     }
     verdict->length = snprintf(verdict->text, sizeof(verdict->text), "%s", count);
     for (;;) {
@@ -66,8 +66,8 @@ static void verdict_protocols(const info_job_t *job, int is_bytes,
         if ((most == 0) || (most < 0.0005 * sum)) {
             return;
         }
-        verdict_add(verdict, (told == 0) ? "; " : ", ", ri_report_protocol_name(next),
-                    (double)most / sum);
+        verdict_add(verdict, (told == 0) ? "; " : ", ",
+                    ri_report_table_protocol_name(next), (double)most / sum);
         told |= 1u << next;
     }
 }
@@ -95,7 +95,7 @@ void info_verdict_foreach(const info_job_t *job,
 {
     verdict_text_t verdict;
 
-    if (ri_report_messages(&job->sum, 0) == 0) {
+    if (ri_report_table_messages(&job->sum, 0) == 0) {
         func("messages", "none", arg);
         return;
     }

@@ -156,12 +156,12 @@ static void inert_report(const char *because, const char *remedy)
     ri_report_row_t row;
     size_t length;
 
-    ri_report_label(&row);
+    ri_report_values_label(&row);
     snprintf(words, sizeof(words), "loaded, inert, because %s", because);
-    length = ri_report_format_note(RI_REPORT_INERT, &row, words, lines);
+    length = ri_report_table_format_note(RI_REPORT_INERT, &row, words, lines);
     if (*remedy != '\0') {
         snprintf(words, sizeof(words), "what to do: %s", remedy);
-        ri_report_format_note(RI_REPORT_INERT, &row, words, lines + length);
+        ri_report_table_format_note(RI_REPORT_INERT, &row, words, lines + length);
     }
     fputs(lines, stream); /* in one piece */
     ri_output_close(stream);

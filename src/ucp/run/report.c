@@ -44,15 +44,15 @@ void ri_report_reset(void)
 void ri_report_add(const ri_worker_t *worker)
 {
     pthread_mutex_lock(&report.lock);
-    ri_report_add_worker(&report.ended, worker);
+    ri_report_values_add_worker(&report.ended, worker);
     pthread_mutex_unlock(&report.lock);
 }
 
 void ri_report_get(ri_report_row_t *row)
 {
-    ri_report_label(row);
+    ri_report_values_label(row);
     pthread_mutex_lock(&report.lock);
-    ri_report_set_values(row, &report.ended, &report.clock);
+    ri_report_values_set(row, &report.ended, &report.clock);
     pthread_mutex_unlock(&report.lock);
 }
 
@@ -83,16 +83,16 @@ static void report_print_row(const ri_report_row_t *row, const char *how)
     int i;
 
     for (i = 0; i < RI_REPORT_TABLES; ++i) {
-        if (!ri_report_has(i, row)) {
+        if (!ri_report_table_has(i, row)) {
             continue;
         }
         if (!strcmp(row->rank, "0") || !strcmp(row->rank, "-")) {
-            length += ri_report_format_names(i, text + length);
+            length += ri_report_table_format_names(i, text + length);
         }
-        length += ri_report_format_row(i, row, text + length);
+        length += ri_report_table_format_row(i, row, text + length);
     }
     if (how != NULL) {
-        length += ri_report_format_note(RI_REPORT_ENDED, row, how, text + length);
+        length += ri_report_table_format_note(RI_REPORT_ENDED, row, how, text + length);
     }
     stream = ri_output_open(ri_config.report_dest);
     fflush(stream);
@@ -131,10 +131,10 @@ static void report_print_killed(const ri_report_sum_t *living)
     if (!report_is_first()) {
         return;
     }
-    ri_report_label(&row);
+    ri_report_values_label(&row);
     pthread_mutex_lock(&report.lock);
-    ri_report_add_sum(&sum, &report.ended);
-    ri_report_set_values(&row, &sum, &report.clock);
+    ri_report_values_add_sum(&sum, &report.ended);
+    ri_report_values_set(&row, &sum, &report.clock);
     pthread_mutex_unlock(&report.lock);
     report_print_row(&row, "by SIGTERM");
 }
@@ -146,7 +146,7 @@ void ri_report_start(void)
     pthread_mutex_lock(&report.lock);
     if (report.pid == 0) {
         report.pid = getpid();
-        ri_report_clock_start(&report.clock);
+        ri_report_values_clock_start(&report.clock);
         ri_rank_job(job, sizeof(job)); /* while the launcher is there */
         if (ri_config.report_json == NULL) {
             ri_report_killed_start(report_print_killed);

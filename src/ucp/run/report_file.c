@@ -81,7 +81,7 @@ static void file_add(file_sum_t *sum, const file_sum_t *other)
     const uint64_t *from = &other->sizes.messages[0][0];
     size_t i;
 
-    ri_report_add_sum(&sum->sum, &other->sum);
+    ri_report_values_add_sum(&sum->sum, &other->sum);
     for (i = 0; i < sizeof(sum->sizes) / sizeof(*to); ++i) {
         to[i] += from[i];
     }
@@ -103,7 +103,7 @@ static void file_publish(file_part_t *part)
 
     pairs.count = pairs.merged = 0;
     part->published            = (file_sum_t){.sizes = part->sizes, .pairs = pairs};
-    ri_report_add_worker(&part->published.sum, part->worker);
+    ri_report_values_add_worker(&part->published.sum, part->worker);
     ri_report_pairs_add_all(&part->published.pairs, &part->closed);
     ucs_list_for_each(conn, &part->worker->conns, list) {
         ri_report_pairs_add(&part->published.pairs, file_conn_uid(conn), &conn->counters);
@@ -123,8 +123,8 @@ static void file_sum_up(ri_report_text_t *text)
     ucs_list_for_each(part, &file.parts, list) {
         file_add(sum, &part->published);
     }
-    ri_report_label(&text->row);
-    ri_report_set_values(&text->row, &sum->sum, &file.clock);
+    ri_report_values_label(&text->row);
+    ri_report_values_set(&text->row, &sum->sum, &file.clock);
     text->started     = file.started;
     text->written     = time(NULL);
     text->workers     = file.workers;
@@ -219,7 +219,7 @@ static void file_start(void)
     file.pid     = getpid();
     file.started = time(NULL);
     ucs_list_head_init(&file.parts);
-    ri_report_clock_start(&file.clock);
+    ri_report_values_clock_start(&file.clock);
     file.interval   = FILE_FIRST;
     file.due        = file.clock.time + FILE_FIRST;
     file.next_ticks = file.clock.ticks;
@@ -317,7 +317,7 @@ void ri_report_file_inert(const char *because, const char *remedy)
     char path[PATH_MAX];
 
     file_set_path(path, sizeof(path));
-    ri_report_label(&text.row);
+    ri_report_values_label(&text.row);
     file_write_text(path, "wxe", &text);
 }
 

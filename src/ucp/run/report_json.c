@@ -112,7 +112,7 @@ static void json_sizes(const ri_report_text_t *text, FILE *stream)
             }
             if (*list.separator == '\0') {
                 ri_json_next(&protocols);
-                fprintf(stream, "\"%s\": {", ri_report_protocol_name(protocol));
+                fprintf(stream, "\"%s\": {", ri_report_table_protocol_name(protocol));
             }
             fprintf(stream, "%s\"%" PRIu64 "\": %" PRIu64, list.separator,
                     ri_sizes_bound(i), messages);
@@ -138,7 +138,8 @@ static void json_pairs(const ri_report_text_t *text, FILE *stream)
             count = &text->pairs.list[i].counts[protocol];
             if (count->messages != 0) {
                 fprintf(stream, ", \"%s\": [%" PRIu64 ", %" PRIu64 "]",
-                        ri_report_protocol_name(protocol), count->messages, count->bytes);
+                        ri_report_table_protocol_name(protocol), count->messages,
+                        count->bytes);
             }
         }
         fputc('}', stream);

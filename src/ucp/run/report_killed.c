@@ -63,7 +63,7 @@ static void killed_print(void)
 
     pthread_mutex_lock(&killed.lock);
     for (part = killed.parts; part != NULL; part = part->next) {
-        ri_report_add_sum(&sum, &part->published);
+        ri_report_values_add_sum(&sum, &part->published);
     }
     pthread_mutex_unlock(&killed.lock);
     killed.print(&sum);
@@ -147,7 +147,7 @@ static void killed_publish(const ri_worker_t *worker)
     if (part != NULL) {
         part->worker    = worker;
         part->published = (ri_report_sum_t){};
-        ri_report_add_worker(&part->published, worker);
+        ri_report_values_add_worker(&part->published, worker);
     }
     pthread_mutex_unlock(&killed.lock);
 }

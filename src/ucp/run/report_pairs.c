@@ -75,9 +75,9 @@ void ri_report_pairs_add(ri_report_pairs_t *pairs, uint64_t uid,
     uint64_t messages = sent->tx_self;
     unsigned protocol;
 
-    ri_report_add_sent(values, sent);
+    ri_report_values_add_sent(values, sent);
     for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
-        messages += ri_report_protocol_count(values, protocol).messages;
+        messages += ri_report_table_protocol_count(values, protocol).messages;
     }
     pair = (messages > 0) ? pairs_get(pairs) : NULL;
     if (pair == NULL) {
@@ -85,7 +85,7 @@ void ri_report_pairs_add(ri_report_pairs_t *pairs, uint64_t uid,
     }
     pair->uid = uid;
     for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
-        pair->counts[protocol] = ri_report_protocol_count(values, protocol);
+        pair->counts[protocol] = ri_report_table_protocol_count(values, protocol);
     }
     pair->counts[RI_REPORT_PROTOCOL_SELF] = (ri_report_count_t){sent->tx_self,
                                                                 sent->tx_self_bytes};

@@ -164,17 +164,18 @@ static const struct {
         [RI_REPORT_TABLE_RECV] = TABLE(recv), [RI_REPORT_TABLE_RMA] = TABLE(rma),
         [RI_REPORT_TABLE_WIN] = TABLE(win),   [RI_REPORT_TABLE_TIME] = TABLE(time)};
 
-int ri_report_permille(uint64_t part, uint64_t rest)
+int ri_report_table_permille(uint64_t part, uint64_t rest)
 {
     return (part + rest == 0) ? -1 : (int)(1000.0 * part / ((double)part + rest) + 0.5);
 }
 
-const char *ri_report_protocol_name(unsigned protocol)
+const char *ri_report_table_protocol_name(unsigned protocol)
 {
     return report_protocols[protocol].name;
 }
 
-ri_report_count_t ri_report_protocol_count(const uint64_t *values, unsigned protocol)
+ri_report_count_t ri_report_table_protocol_count(const uint64_t *values,
+                                                 unsigned protocol)
 {
     const report_protocol_t *info = &report_protocols[protocol];
 
@@ -184,14 +185,14 @@ ri_report_count_t ri_report_protocol_count(const uint64_t *values, unsigned prot
     return (ri_report_count_t){values[info->messages], values[info->bytes]};
 }
 
-uint64_t ri_report_messages(const ri_report_row_t *row, int long_only)
+uint64_t ri_report_table_messages(const ri_report_row_t *row, int long_only)
 {
     uint64_t sum = 0;
     unsigned protocol;
 
     for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
         if (!long_only || report_protocols[protocol].is_long) {
-            sum += ri_report_protocol_count(row->values, protocol).messages;
+            sum += ri_report_table_protocol_count(row->values, protocol).messages;
         }
     }
     return sum;
@@ -209,7 +210,7 @@ static void format_fixed(uint64_t value, unsigned digits, char *text, size_t siz
     snprintf(text, size, "%" PRIu64 ".%0*" PRIu64, value / one, (int)digits, value % one);
 }
 
-void ri_report_format_count(uint64_t value, char *text, size_t size)
+void ri_report_table_format_count(uint64_t value, char *text, size_t size)
 {
     uint64_t one    = 1000; /* the last of four digits */
     unsigned length = 7;    /* digits of the number */
@@ -230,7 +231,7 @@ void ri_report_format_count(uint64_t value, char *text, size_t size)
     strncat(text, &units[(length - 1) / 3 - 1], 1);
 }
 
-void ri_report_format_bytes(uint64_t value, char *text, size_t size)
+void ri_report_table_format_bytes(uint64_t value, char *text, size_t size)
 {
     double scaled   = value;
     unsigned digits = 3;
@@ -253,7 +254,7 @@ void ri_report_format_bytes(uint64_t value, char *text, size_t size)
     snprintf(text, size, "%s%c", number, byte_units[unit]);
 }
 
-void ri_report_format_seconds(uint64_t us, char *text, size_t size)
+void ri_report_table_format_seconds(uint64_t us, char *text, size_t size)
 {
     format_fixed((us + 500) / 1000, 3, text, size);
 }
@@ -262,15 +263,16 @@ static void format_derived(const column_t *column, const ri_report_row_t *row, c
                            size_t size)
 {
     const uint64_t *values = row->values;
-    uint64_t sent          = ri_report_messages(row, 0);
+    uint64_t sent          = ri_report_table_messages(row, 0);
     int permille;
 
     if (column->kind == COLUMN_CONTROL) {
         permille = -(sent == 0);
     } else if (column->kind == COLUMN_FAST) {
-        permille = ri_report_permille(values[RI_REPORT_FAST], values[RI_REPORT_LATE]);
+        permille = ri_report_table_permille(values[RI_REPORT_FAST],
+                                            values[RI_REPORT_LATE]);
     } else {
-        permille = ri_report_permille(
+        permille = ri_report_table_permille(
                 values[RI_REPORT_RTR_USED],
                 values[RI_REPORT_LONG] -
                         ri_min(values[RI_REPORT_RTR_USED], values[RI_REPORT_LONG]));
@@ -303,22 +305,22 @@ static void format_cell(const column_t *column, const ri_report_row_t *row, char
     value = row->values[column->value];
     switch (column->kind) {
     case COLUMN_COUNT:
-        ri_report_format_count(value, text, size);
+        ri_report_table_format_count(value, text, size);
         break;
     case COLUMN_BYTES:
-        ri_report_format_bytes(value, text, size);
+        ri_report_table_format_bytes(value, text, size);
         break;
     case COLUMN_PAIR:
         if (value == 0) {
             snprintf(text, size, "-");
             break;
         }
-        ri_report_format_count(value, text, size);
-        ri_report_format_bytes(row->values[column->bytes], bytes, sizeof(bytes));
+        ri_report_table_format_count(value, text, size);
+        ri_report_table_format_bytes(row->values[column->bytes], bytes, sizeof(bytes));
         strcat(strcat(text, "/"), bytes);
         break;
     default: /* COLUMN_SECONDS */
-        ri_report_format_seconds(value, text, size);
+        ri_report_table_format_seconds(value, text, size);
         break;
     }
 }
@@ -356,7 +358,7 @@ static size_t format_line(ri_report_table_t table, const char *rank, const char 
     return length;
 }
 
-int ri_report_has(ri_report_table_t table, const ri_report_row_t *row)
+int ri_report_table_has(ri_report_table_t table, const ri_report_row_t *row)
 {
     size_t i;
 
@@ -371,19 +373,19 @@ int ri_report_has(ri_report_table_t table, const ri_report_row_t *row)
     return 0;
 }
 
-size_t ri_report_format_names(ri_report_table_t table, char *line)
+size_t ri_report_table_format_names(ri_report_table_t table, char *line)
 {
     return format_line(table, "rank", "process", NULL, line);
 }
 
-size_t ri_report_format_row(ri_report_table_t table, const ri_report_row_t *row,
-                            char *line)
+size_t ri_report_table_format_row(ri_report_table_t table, const ri_report_row_t *row,
+                                  char *line)
 {
     return format_line(table, row->rank, row->process, row, line);
 }
 
-size_t ri_report_format_note(const char *name, const ri_report_row_t *row,
-                             const char *words, char *line)
+size_t ri_report_table_format_note(const char *name, const ri_report_row_t *row,
+                                   const char *words, char *line)
 {
     size_t length = format_head(name, row->rank, row->process, line);
 
@@ -520,7 +522,7 @@ static int parse_head(char *line, ri_report_row_t *row, char **next)
     return 1;
 }
 
-int ri_report_parse_ended(const char *line, ri_report_row_t *row)
+int ri_report_table_parse_ended(const char *line, ri_report_row_t *row)
 {
     char copy[RI_REPORT_LINE_MAX];
     char *next;
@@ -533,7 +535,7 @@ int ri_report_parse_ended(const char *line, ri_report_row_t *row)
     return parse_head(copy, row, &next);
 }
 
-ri_report_table_t ri_report_parse_row(const char *line, ri_report_row_t *row)
+ri_report_table_t ri_report_table_parse_row(const char *line, ri_report_row_t *row)
 {
     ri_report_row_t out = *row;
     ri_report_table_t table;

@@ -109,10 +109,11 @@ typedef struct ri_report_count {
 } ri_report_count_t;
 
 /** @return The name of a protocol, as it stands in a report as JSON. */
-const char *ri_report_protocol_name(unsigned protocol);
+const char *ri_report_table_protocol_name(unsigned protocol);
 
 /** @return What the values of a report say of a protocol: of SELF, nothing. */
-ri_report_count_t ri_report_protocol_count(const uint64_t *values, unsigned protocol);
+ri_report_count_t ri_report_table_protocol_count(const uint64_t *values,
+                                                 unsigned protocol);
 
 /* The tables, which have one line for each process. Lines have at most 100 columns if the process
  * has a name of up to 21, and its job one of up to 61. */
@@ -141,16 +142,16 @@ typedef struct ri_report_row {
 
 /** @return Whether a table says anything of a process: those of one-sided operations and of windows
  * only if there were any. */
-int ri_report_has(ri_report_table_t table, const ri_report_row_t *row);
+int ri_report_table_has(ri_report_table_t table, const ri_report_row_t *row);
 
 /** Write the column names of a table into @a line, which has room for RI_REPORT_LINE_MAX, with a
  * newline. @return Characters, at most RI_REPORT_LINE_MAX - 1. */
-size_t ri_report_format_names(ri_report_table_t table, char *line);
+size_t ri_report_table_format_names(ri_report_table_t table, char *line);
 
 /** Write the line of a process into @a line, which has room for RI_REPORT_LINE_MAX, with a newline.
  * @return Characters, at most RI_REPORT_LINE_MAX - 1. */
-size_t ri_report_format_row(ri_report_table_t table, const ri_report_row_t *row,
-                            char *line);
+size_t ri_report_table_format_row(ri_report_table_t table, const ri_report_row_t *row,
+                                  char *line);
 
 /* How a line begins that has words in place of numbers. */
 #define RI_REPORT_ENDED "ucxri:ended" /* how a process was ended */
@@ -158,11 +159,11 @@ size_t ri_report_format_row(ri_report_table_t table, const ri_report_row_t *row,
 
 /** Write such a line of the process of a row, with a newline, in the same way.
  * @return Characters, at most RI_REPORT_LINE_MAX - 1. */
-size_t ri_report_format_note(const char *name, const ri_report_row_t *row,
-                             const char *words, char *line);
+size_t ri_report_table_format_note(const char *name, const ri_report_row_t *row,
+                                   const char *words, char *line);
 
 /** @return Whether a line says that a process was ended; then @a row has its rank and its name. */
-int ri_report_parse_ended(const char *line, ri_report_row_t *row);
+int ri_report_table_parse_ended(const char *line, ri_report_row_t *row);
 
 /**
  * Read a line into what it says of a row; the other values of the row are kept. What a launcher has
@@ -171,22 +172,22 @@ int ri_report_parse_ended(const char *line, ri_report_row_t *row);
  * @return The table, or RI_REPORT_TABLES if this is not the line of a process; then the row is as
  *         it was.
  */
-ri_report_table_t ri_report_parse_row(const char *line, ri_report_row_t *row);
+ri_report_table_t ri_report_table_parse_row(const char *line, ri_report_row_t *row);
 
 /** Write @a value as it stands in a table, with at most six characters, to @a text, which has room
  * for @a max bytes with the end. */
-void ri_report_format_count(uint64_t value, char *text, size_t max);
+void ri_report_table_format_count(uint64_t value, char *text, size_t max);
 
-/** Write a number of bytes as ri_report_format_count() writes a number; its units are by 1024. */
-void ri_report_format_bytes(uint64_t value, char *text, size_t max);
+/** Write a number of bytes as ri_report_table_format_count() writes a number; its units are by 1024. */
+void ri_report_table_format_bytes(uint64_t value, char *text, size_t max);
 
 /** Write @a us as seconds with three digits behind the point, in the same way. */
-void ri_report_format_seconds(uint64_t us, char *text, size_t max);
+void ri_report_table_format_seconds(uint64_t us, char *text, size_t max);
 
 /** @return The share of @a part in @a part + @a rest, in tenths of a per cent; -1 if both are 0. */
-int ri_report_permille(uint64_t part, uint64_t rest);
+int ri_report_table_permille(uint64_t part, uint64_t rest);
 
 /** @return How many messages were sent, by all protocols or by those for long messages only. */
-uint64_t ri_report_messages(const ri_report_row_t *row, int long_only);
+uint64_t ri_report_table_messages(const ri_report_row_t *row, int long_only);
 
 #endif

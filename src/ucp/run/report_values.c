@@ -15,13 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 
-void ri_report_clock_start(ri_report_clock_t *clock)
+void ri_report_values_clock_start(ri_report_clock_t *clock)
 {
     clock->time  = ri_clock_now();
     clock->ticks = ri_clock_ticks();
 }
 
-void ri_report_label(ri_report_row_t *row)
+void ri_report_values_label(ri_report_row_t *row)
 {
     const char *rank  = ri_rank_text();
     const char *ranks = ri_rank_count_text();
@@ -58,7 +58,7 @@ static uint64_t sent_sum(const ri_conn_counters_t *sent, size_t first, size_t se
                                sum + *(const uint64_t *)((const char *)sent + second);
 }
 
-void ri_report_add_sent(uint64_t *values, const ri_conn_counters_t *sent)
+void ri_report_values_add_sent(uint64_t *values, const ri_conn_counters_t *sent)
 {
     uint64_t ring_bytes = sent->tx_bytes - sent->tx_self_bytes;
     const sent_protocol_t *protocol;
@@ -88,14 +88,14 @@ void ri_report_add_sent(uint64_t *values, const ri_conn_counters_t *sent)
     values[RI_REPORT_RMA_STOCK] += sent->rma_stock;
 }
 
-void ri_report_add_worker(ri_report_sum_t *sum, const ri_worker_t *worker)
+void ri_report_values_add_worker(ri_report_sum_t *sum, const ri_worker_t *worker)
 {
     uint64_t *values = sum->values;
     ri_worker_counters_t counters;
     unsigned i;
 
     ri_worker_counters_snapshot(worker, &counters);
-    ri_report_add_sent(values, &counters.conns);
+    ri_report_values_add_sent(values, &counters.conns);
     values[RI_REPORT_FAST] += counters.streams.rx_posted;
     values[RI_REPORT_LATE] += counters.streams.rx_unexpected;
     values[RI_REPORT_LONG] += counters.streams.rx_long;
@@ -109,7 +109,7 @@ void ri_report_add_worker(ri_report_sum_t *sum, const ri_worker_t *worker)
     }
 }
 
-void ri_report_add_sum(ri_report_sum_t *sum, const ri_report_sum_t *other)
+void ri_report_values_add_sum(ri_report_sum_t *sum, const ri_report_sum_t *other)
 {
     unsigned i;
 
@@ -121,7 +121,7 @@ void ri_report_add_sum(ri_report_sum_t *sum, const ri_report_sum_t *other)
     }
 }
 
-void ri_report_set_values(ri_report_row_t *row, const ri_report_sum_t *sum,
+void ri_report_values_set(ri_report_row_t *row, const ri_report_sum_t *sum,
                           const ri_report_clock_t *clock)
 {
     static const ri_report_value_t times[RI_CALL_COUNT] = {

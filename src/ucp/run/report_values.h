@@ -25,25 +25,25 @@ typedef struct ri_report_sum {
 } ri_report_sum_t;
 
 /** Store the time, by both clocks, at which the report starts. */
-void ri_report_clock_start(ri_report_clock_t *clock);
+void ri_report_values_clock_start(ri_report_clock_t *clock);
 
 /** Fill the cells of a row that tell its process: rank, host, pid and the like. */
-void ri_report_label(ri_report_row_t *row);
+void ri_report_values_label(ri_report_row_t *row);
 
 /** Add the counters of a conn, or the sums of several, to the values of a report. @a values has
  * RI_REPORT_VALUES entries. */
-void ri_report_add_sent(uint64_t *values, const ri_conn_counters_t *sent);
+void ri_report_values_add_sent(uint64_t *values, const ri_conn_counters_t *sent);
 
 /** Add the counters of a worker, of its conns and streams, and the time of its calls to @a sum. The
  * worker is not changed. */
-void ri_report_add_worker(ri_report_sum_t *sum, const ri_worker_t *worker);
+void ri_report_values_add_worker(ri_report_sum_t *sum, const ri_worker_t *worker);
 
 /** Add the values and ticks of @a other to those of @a sum. */
-void ri_report_add_sum(ri_report_sum_t *sum, const ri_report_sum_t *other);
+void ri_report_values_add_sum(ri_report_sum_t *sum, const ri_report_sum_t *other);
 
 /** Fill the values of a row from @a sum. Ticks become times, by the clocks since @a clock was
  * started; that time is one of the values, too. */
-void ri_report_set_values(ri_report_row_t *row, const ri_report_sum_t *sum,
+void ri_report_values_set(ri_report_row_t *row, const ri_report_sum_t *sum,
                           const ri_report_clock_t *clock);
 
 #endif

@@ -26,9 +26,9 @@ static void progress_sample(ri_worker_t *worker)
     ri_report_count_t count;
     unsigned protocol;
 
-    ri_report_add_worker(&sum, worker);
+    ri_report_values_add_worker(&sum, worker);
     for (protocol = 0; protocol < RI_REPORT_PROTOCOLS; ++protocol) {
-        count = ri_report_protocol_count(values, protocol);
+        count = ri_report_table_protocol_count(values, protocol);
         sent.messages += count.messages;
         sent.bytes += count.bytes;
     }

@@ -90,7 +90,7 @@ static void counter_print(const char *name, const char *unit, const char *doc,
         return;
     }
     if (!strcmp(unit, "bytes") && (value >= 1048576)) {
-        ri_report_format_bytes(value, bytes, sizeof(bytes));
+        ri_report_table_format_bytes(value, bytes, sizeof(bytes));
         snprintf(scaled, sizeof(scaled), "= %s", bytes);
         unit = scaled;
     }

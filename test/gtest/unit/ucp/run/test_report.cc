@@ -241,9 +241,11 @@ TEST_F(test_report, names_once)
         ASSERT_EQ((names ? 2u : 1u) * TABLES, lines.size()) << rank;
         EXPECT_EQ(names, lines[0].find(" rank ") != std::string::npos);
         ri_report_row_t row;
-        EXPECT_EQ(RI_REPORT_TABLE_JOB, ri_report_parse_row(lines[names].c_str(), &row));
+        EXPECT_EQ(RI_REPORT_TABLE_JOB,
+                  ri_report_table_parse_row(lines[names].c_str(), &row));
         EXPECT_STREQ(rank, row.rank);
-        EXPECT_EQ(RI_REPORT_TABLE_TIME, ri_report_parse_row(lines.back().c_str(), &row));
+        EXPECT_EQ(RI_REPORT_TABLE_TIME,
+                  ri_report_table_parse_row(lines.back().c_str(), &row));
     }
 }
 
@@ -268,7 +270,8 @@ TEST_F(test_report, one_sided)
     std::vector<std::string> lines = print();
     ASSERT_EQ(TABLES + 1, lines.size());
     ri_report_row_t row;
-    EXPECT_EQ(RI_REPORT_TABLE_RMA, ri_report_parse_row(lines[TABLES - 1].c_str(), &row));
+    EXPECT_EQ(RI_REPORT_TABLE_RMA,
+              ri_report_table_parse_row(lines[TABLES - 1].c_str(), &row));
     EXPECT_EQ(1u, row.values[RI_REPORT_RMA_MAILED]);
 }
 
@@ -285,7 +288,7 @@ TEST_F(test_report, windows)
         ASSERT_EQ(TABLES + 1, lines.size());
         ri_report_row_t row = {};
         EXPECT_EQ(RI_REPORT_TABLE_WIN,
-                  ri_report_parse_row(lines[TABLES - 1].c_str(), &row));
+                  ri_report_table_parse_row(lines[TABLES - 1].c_str(), &row));
         EXPECT_EQ(whose == UCXRI_WINDOW_TAKEN, row.values[RI_REPORT_WINDOWS]);
         EXPECT_EQ((whose == UCXRI_WINDOW_TAKEN) ? 4096u : 0u,
                   row.values[RI_REPORT_WINDOWS_BYTES]);

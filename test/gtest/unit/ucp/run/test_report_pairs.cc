@@ -38,9 +38,9 @@ protected:
 
 TEST_F(test_report_pairs, names)
 {
-    EXPECT_STREQ("ring", ri_report_protocol_name(RI_REPORT_PROTOCOL_RING));
-    EXPECT_STREQ("ucp", ri_report_protocol_name(RI_REPORT_PROTOCOL_UCP));
-    EXPECT_STREQ("self", ri_report_protocol_name(RI_REPORT_PROTOCOL_SELF));
+    EXPECT_STREQ("ring", ri_report_table_protocol_name(RI_REPORT_PROTOCOL_RING));
+    EXPECT_STREQ("ucp", ri_report_table_protocol_name(RI_REPORT_PROTOCOL_UCP));
+    EXPECT_STREQ("self", ri_report_table_protocol_name(RI_REPORT_PROTOCOL_SELF));
 }
 
 TEST_F(test_report_pairs, every_protocol)

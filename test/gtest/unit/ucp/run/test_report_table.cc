@@ -21,7 +21,7 @@ namespace {
 std::string format(ri_report_table_t table, const ri_report_row_t &row)
 {
     char line[RI_REPORT_LINE_MAX];
-    size_t length = ri_report_format_row(table, &row, line);
+    size_t length = ri_report_table_format_row(table, &row, line);
 
     EXPECT_EQ(strlen(line), length);
     return line;
@@ -31,7 +31,7 @@ std::string names(ri_report_table_t table)
 {
     char line[RI_REPORT_LINE_MAX];
 
-    ri_report_format_names(table, line);
+    ri_report_table_format_names(table, line);
     return line;
 }
 
@@ -81,7 +81,7 @@ TEST(test_report_table, parse_reverses_format)
 
     for (int i = 0; i < RI_REPORT_TABLES; ++i) {
         auto table = static_cast<ri_report_table_t>(i);
-        EXPECT_EQ(table, ri_report_parse_row(format(table, row).c_str(), &out));
+        EXPECT_EQ(table, ri_report_table_parse_row(format(table, row).c_str(), &out));
     }
     EXPECT_STREQ("7", out.rank);
     EXPECT_STREQ("host:123", out.process);
@@ -154,16 +154,16 @@ TEST(test_report_table, long_names_of_hosts)
     char line[RI_REPORT_LINE_MAX];
 
     snprintf(row.process, sizeof(row.process), "hpc-rack12-node0123:7");
-    ri_report_format_row(RI_REPORT_TABLE_TIME, &row, line);
-    EXPECT_EQ(RI_REPORT_TABLE_TIME, ri_report_parse_row(line, &out));
+    ri_report_table_format_row(RI_REPORT_TABLE_TIME, &row, line);
+    EXPECT_EQ(RI_REPORT_TABLE_TIME, ri_report_table_parse_row(line, &out));
     EXPECT_STREQ("ck12-node0123:7", out.process);
     snprintf(row.process, sizeof(row.process), "hpc-rack12-node0123:4194304");
     for (int i = 0; i < RI_REPORT_TABLES; ++i) {
-        ri_report_format_row((ri_report_table_t)i, &row, line);
+        ri_report_table_format_row((ri_report_table_t)i, &row, line);
         EXPECT_GE(101u, strlen(line)) << line;
     }
-    ri_report_format_note(RI_REPORT_ENDED, &row, "by SIGTERM", line);
-    EXPECT_TRUE(ri_report_parse_ended(line, &out));
+    ri_report_table_format_note(RI_REPORT_ENDED, &row, "by SIGTERM", line);
+    EXPECT_TRUE(ri_report_table_parse_ended(line, &out));
     EXPECT_STREQ("ck12-node0123:4194304", out.process);
     EXPECT_STREQ(row.rank, out.rank);
 }
@@ -173,14 +173,14 @@ TEST(test_report_table, lines_of_the_end_that_are_none)
     ri_report_row_t out = {};
     std::string longest(2 * RI_REPORT_LINE_MAX, 'x');
 
-    EXPECT_TRUE(ri_report_parse_ended("[0] ucxri:ended 7 n1:3 by SIGTERM", &out));
+    EXPECT_TRUE(ri_report_table_parse_ended("[0] ucxri:ended 7 n1:3 by SIGTERM", &out));
     for (std::string line : {"", "ucxri:ended", "ucxri:ended ", "ucxri:ended 7",
                              "ucxri:ended x n1:3", "ucxri:endedx 7 n1:3"}) {
-        EXPECT_FALSE(ri_report_parse_ended(line.c_str(), &out)) << line;
+        EXPECT_FALSE(ri_report_table_parse_ended(line.c_str(), &out)) << line;
     }
-    EXPECT_FALSE(ri_report_parse_ended(("ucxri:ended 7 " + longest).c_str(), &out));
-    EXPECT_FALSE(
-            ri_report_parse_ended(("ucxri:ended " + longest + " n1:3").c_str(), &out));
+    EXPECT_FALSE(ri_report_table_parse_ended(("ucxri:ended 7 " + longest).c_str(), &out));
+    EXPECT_FALSE(ri_report_table_parse_ended(("ucxri:ended " + longest + " n1:3").c_str(),
+                                             &out));
 }
 
 /* Four digits survive */
@@ -191,7 +191,8 @@ TEST(test_report_table, large_numbers_are_read_back)
 
         row.values[RI_REPORT_PUT_BYTES] = value;
         ASSERT_EQ(RI_REPORT_TABLE_DATA,
-                  ri_report_parse_row(format(RI_REPORT_TABLE_DATA, row).c_str(), &out));
+                  ri_report_table_parse_row(format(RI_REPORT_TABLE_DATA, row).c_str(),
+                                            &out));
         EXPECT_NEAR(1.0, out.values[RI_REPORT_PUT_BYTES] / (double)value, 0.0006);
     }
 }
@@ -229,11 +230,11 @@ TEST(test_report_table, messages)
     row.values[RI_REPORT_RING_BYTES] = 10;
     row.values[RI_REPORT_AM]         = 20;
     row.values[RI_REPORT_CHANNEL]    = 300;
-    EXPECT_EQ(0u, ri_report_messages(&row, 1));
+    EXPECT_EQ(0u, ri_report_table_messages(&row, 1));
     row.values[RI_REPORT_HYBRID] = 4000;
     row.values[RI_REPORT_UCP]    = 50000;
-    EXPECT_EQ(54321u, ri_report_messages(&row, 0));
-    EXPECT_EQ(54000u, ri_report_messages(&row, 1));
+    EXPECT_EQ(54321u, ri_report_table_messages(&row, 0));
+    EXPECT_EQ(54000u, ri_report_table_messages(&row, 1));
 }
 
 /* An application's locale has no say */
@@ -296,7 +297,7 @@ TEST(test_report_table, each_table)
     for (int i = 0; i < RI_REPORT_TABLES; ++i) {
         auto table          = static_cast<ri_report_table_t>(i);
         ri_report_row_t out = {};
-        EXPECT_EQ(table, ri_report_parse_row(format(table, row).c_str(), &out));
+        EXPECT_EQ(table, ri_report_table_parse_row(format(table, row).c_str(), &out));
         EXPECT_STREQ((table == RI_REPORT_TABLE_JOB) ? "512" : "", out.ranks);
     }
 }
@@ -307,7 +308,7 @@ TEST(test_report_table, prefix)
     ri_report_row_t out = {};
 
     EXPECT_EQ(RI_REPORT_TABLE_TIME,
-              ri_report_parse_row(
+              ri_report_table_parse_row(
                       ("[3] " + format(RI_REPORT_TABLE_TIME, some_row())).c_str(), &out));
     EXPECT_STREQ("7", out.rank);
 }
@@ -326,7 +327,8 @@ TEST(test_report_table, other_lines)
           "ucxri:job 1 h:1 1 " + std::string(64, 'j'),
           "ucxri:sent 1 " + std::string(200, 'h'),
           "ucxri:sent " + std::string(200, '1') + " h:1", std::string(5000, ' ')}) {
-        EXPECT_EQ(RI_REPORT_TABLES, ri_report_parse_row(text.c_str(), &out)) << text;
+        EXPECT_EQ(RI_REPORT_TABLES, ri_report_table_parse_row(text.c_str(), &out))
+                << text;
     }
     EXPECT_EQ(0, memcmp(&row, &out, sizeof(row)));
     /* the same line with something else in one cell */
@@ -335,8 +337,8 @@ TEST(test_report_table, other_lines)
     for (const char *bad :
          {"-1", "x", "1x", "1k2", "nan", "inf", "1e30", "1/2", "0x10"}) {
         EXPECT_EQ(RI_REPORT_TABLES,
-                  ri_report_parse_row(line.replace(at, 6, bad + std::string(" ")).c_str(),
-                                      &out))
+                  ri_report_table_parse_row(
+                          line.replace(at, 6, bad + std::string(" ")).c_str(), &out))
                 << bad;
         line = format(RI_REPORT_TABLE_SENT, row);
     }
@@ -356,7 +358,7 @@ TEST(test_report_table, garbage)
             seed                            = seed * 1103515245 + 12345;
             text[(seed >> 8) % text.size()] = 1 + (seed >> 16) % 255;
         }
-        ri_report_parse_row(text.c_str(), &out);
+        ri_report_table_parse_row(text.c_str(), &out);
         EXPECT_LT(strlen(out.rank), sizeof(out.rank));
         EXPECT_LT(strlen(out.process), sizeof(out.process));
     }
