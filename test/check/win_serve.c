@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a process does for others with its own memory in a window (src/win/accumulate_remote.c): right
- * requests, wrong ones, and any bytes. Is linked with the library for windows of an MPI, and runs as
- * one process of it.
+ * What a process does for others with its own memory in a window (src/win/accumulate_remote.c):
+ * right requests, wrong ones, and any bytes. Is linked with the library for windows of an MPI, and
+ * runs as one process of it.
  */
 #include "win/accumulate_remote.h"
 #include "win/attached.h"

@@ -34,8 +34,8 @@ void ri_layouts_out_free(ri_layouts_out_t *out);
 /** @return The slot of a layout, which is named now; -1: it has none. */
 int ri_layouts_out_name(ri_layouts_out_t *out, const ri_layout_t *layout);
 
-/** @return The slot of a layout with the definition that ri_layout_wire_define() has just written for
- * @a layout; it is named now, and has @a layout from now on. -1: there is none. */
+/** @return The slot of a layout with the definition that ri_layout_wire_define() has just written
+ * for @a layout; it is named now, and has @a layout from now on. -1: there is none. */
 int ri_layouts_out_name_same(ri_layouts_out_t *out, ri_layout_t *layout,
                              const uint8_t *bytes, size_t length);
 

@@ -19,9 +19,9 @@
  * are made when the first layout is defined, and freed with the ring. So a peer that receives into
  * no such layout costs nothing, and whatever ends a ring makes both sides forget.
  *
- * What comes from a peer is wire input. ri_layout_wire_parse() checks all numbers of a definition, and
- * ri_layout_wire_may_be_at() the address and the count of an RTR, before anything else is done with
- * them. A layout addresses memory of the process that has defined it, and no other.
+ * What comes from a peer is wire input. ri_layout_wire_parse() checks all numbers of a definition,
+ * and ri_layout_wire_may_be_at() the address and the count of an RTR, before anything else is done
+ * with them. A layout addresses memory of the process that has defined it, and no other.
  */
 #ifndef RI_LAYOUT_WIRE_H
 #define RI_LAYOUT_WIRE_H
@@ -39,22 +39,22 @@
  */
 size_t ri_layout_wire_define(ri_layout_t *layout, uint8_t *bytes);
 
-/** @return Whether ri_layout_wire_define() found that the definition has no room. Any thread may call
- * it. */
+/** @return Whether ri_layout_wire_define() found that the definition has no room. Any thread may
+ * call it. */
 static inline int ri_layout_wire_is_long(const ri_layout_t *layout)
 {
     return atomic_load_explicit(&layout->wire_length, memory_order_relaxed) == UINT32_MAX;
 }
 
-/** @return How long the definition of a layout is; 0: ri_layout_wire_define() was not called for it. Any
- * thread may call it. */
+/** @return How long the definition of a layout is; 0: ri_layout_wire_define() was not called for
+ * it. Any thread may call it. */
 static inline size_t ri_layout_wire_definition_length(const ri_layout_t *layout)
 {
     return atomic_load_explicit(&layout->wire_length, memory_order_relaxed);
 }
 
-/** @return Whether a layout has the definition that ri_layout_wire_define() has just written for @a of.
- * It has another one as long as ri_layout_wire_define() was not called for it. */
+/** @return Whether a layout has the definition that ri_layout_wire_define() has just written for @a
+ * of. It has another one as long as ri_layout_wire_define() was not called for it. */
 int ri_layout_wire_is_defined_by(const ri_layout_t *layout, const ri_layout_t *of,
                                  const uint8_t *bytes, size_t length);
 
@@ -69,7 +69,8 @@ int ri_layout_wire_is_defined_by(const ri_layout_t *layout, const ri_layout_t *o
 ri_layout_t *ri_layout_wire_parse(const void *bytes, size_t length, int *malformed_p);
 
 /** Set @a lo to where the lowest byte of @a count elements of a layout is, and @a hi to where the
- * highest one ends, from the start of the buffer. They can be there (ri_layout_wire_may_be_at()). */
+ * highest one ends, from the start of the buffer. They can be there
+ * (ri_layout_wire_may_be_at()). */
 void ri_layout_wire_hull(const ri_layout_t *layout, uint64_t count, int64_t *lo,
                          int64_t *hi);
 

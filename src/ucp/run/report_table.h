@@ -178,7 +178,8 @@ ri_report_table_t ri_report_table_parse_row(const char *line, ri_report_row_t *r
  * for @a max bytes with the end. */
 void ri_report_table_format_count(uint64_t value, char *text, size_t max);
 
-/** Write a number of bytes as ri_report_table_format_count() writes a number; its units are by 1024. */
+/** Write a number of bytes as ri_report_table_format_count() writes a number; its units are by
+ * 1024. */
 void ri_report_table_format_bytes(uint64_t value, char *text, size_t max);
 
 /** Write @a us as seconds with three digits behind the point, in the same way. */

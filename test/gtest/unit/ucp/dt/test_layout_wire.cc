@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/dt/layout_wire.c: definitions of random layouts, which have their bytes at the same places
- * afterwards, and definitions that a peer makes up. */
+/* src/ucp/dt/layout_wire.c: definitions of random layouts, which have their bytes at the same
+ * places afterwards, and definitions that a peer makes up. */
 
 #include "unit/common/layouts.h"
 
@@ -155,7 +155,8 @@ TEST_F(test_layout_wire, random_layouts)
     EXPECT_LT(900u, described);
 }
 
-/* Any definition that is cut or has a byte changed is refused or means something that can be walked. */
+/* Any definition that is cut or has a byte changed is refused or means something that can be
+   walked. */
 TEST_F(test_layout_wire, damaged)
 {
     rng random(12);

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives in runs that no grid tells, which are offered to a sender on this host by the definition of
- * their layout, and records that a peer makes up. (src/ucp/proto/rtr/rtr_layout.c, rtr.c,
+ * Receives in runs that no grid tells, which are offered to a sender on this host by the definition
+ * of their layout, and records that a peer makes up. (src/ucp/proto/rtr/rtr_layout.c, rtr.c,
  * rtr_send_host.c)
  */
 
@@ -72,8 +72,8 @@ protected:
     bytes m_memory;
 };
 
-/* The layout is defined once; the sender writes each run where it belongs, and the receiver need not be
- * there. */
+/* The layout is defined once; the sender writes each run where it belongs, and the receiver need
+ * not be there. */
 TEST_F(test_rtr_layout, from_contiguous_data)
 {
     for (bool sync : {false, true}) {
@@ -199,8 +199,8 @@ TEST_F(test_rtr_layout, written_when_there_is_room)
     m_in.check(r, s->data);
 }
 
-/* The sender has no memory for layouts of peers: it says so, and the layout is not offered again until
- * it has another slot. */
+/* The sender has no memory for layouts of peers: it says so, and the layout is not offered again
+ * until it has another slot. */
 TEST_F(test_rtr_layout, refused)
 {
     const size_t max = ri_layout_peers_max;
@@ -407,8 +407,8 @@ TEST_F(test_rtr_layout, receiver_that_waits)
     EXPECT_EQ(0u, by_rtr());
 }
 
-/* An RTR whose definition has not come, is gone, or could not be taken is as good as lost; that of the
- * latest definition is used. */
+/* An RTR whose definition has not come, is gone, or could not be taken is as good as lost; that of
+ * the latest definition is used. */
 TEST_F(test_rtr_layout, past_and_future)
 {
     uint64_t stale = m_a->counters().rx_stale;

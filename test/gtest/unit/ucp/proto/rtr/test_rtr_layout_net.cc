@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives in runs that no grid tells, which are offered through a network by the definition of their
- * layout. (src/ucp/proto/rtr/rtr_layout.c, rtr_net.c,
+ * Receives in runs that no grid tells, which are offered through a network by the definition of
+ * their layout. (src/ucp/proto/rtr/rtr_layout.c, rtr_net.c,
  * rtr_send_net.c)
  */
 
@@ -18,8 +18,8 @@ namespace {
 
 class test_rtr_layout_net : public rtr_layout_net_test {};
 
-/* The layout is defined once; the sender writes each run where it belongs, and the receiver need not be
- * there. */
+/* The layout is defined once; the sender writes each run where it belongs, and the receiver need
+ * not be there. */
 TEST_F(test_rtr_layout_net, from_contiguous_data)
 {
     for (bool sync : {false, true}) {
@@ -143,7 +143,8 @@ TEST_F(test_rtr_layout_net, cancel)
     EXPECT_EQ(0u, waiting());
 }
 
-/* Memory that cannot be registered, as there may be a hole in it, is not offered, and later memory is. */
+/* Memory that cannot be registered, as there may be a hole in it, is not offered, and later memory
+   is. */
 TEST_F(test_rtr_layout_net, no_registration)
 {
     m_b_rdma->reg_status = UCS_ERR_INVALID_ADDR;
@@ -167,8 +168,8 @@ TEST_F(test_rtr_layout_net, no_registration)
     check_rtrs(1, 1);
 }
 
-/* The definition cannot be sent: it is longer than what goes at once, the endpoint is being left, or
- * UCX has no memory. The receive is not offered, and no definition is missed later. */
+/* The definition cannot be sent: it is longer than what goes at once, the endpoint is being left,
+ * or UCX has no memory. The receive is not offered, and no definition is missed later. */
 TEST_F(test_rtr_layout_net, definition_that_cannot_be_sent)
 {
     for (int what = 0; what < 3; ++what) {
@@ -298,8 +299,8 @@ TEST_F(test_rtr_layout_net, written_when_there_is_room)
     check_in(m_in, r, s->data);
 }
 
-/* The sender has no memory for layouts of peers: it says so, and the layout is not offered again until
- * it has another slot. */
+/* The sender has no memory for layouts of peers: it says so, and the layout is not offered again
+ * until it has another slot. */
 TEST_F(test_rtr_layout_net, refused)
 {
     const size_t max = ri_layout_peers_max;
@@ -388,7 +389,8 @@ TEST_F(test_rtr_layout_net, beside_a_channel)
     with_channels(false);
 }
 
-/* Contiguous, strided and irregular receives of one tag, some of which are cancelled, in any order */
+/* Contiguous, strided and irregular receives of one tag, some of which are cancelled, in any
+   order */
 TEST_F(test_rtr_layout_net, among_others)
 {
     rng random(3);
