@@ -6,13 +6,15 @@ Usage: names.py ROOT
 A function that is not static, or is inline in a header, begins with words of its file: with the
 first one or more of them, or with all but the first. In front may be "ri", then "ib" in uct/ib, and
 the word of its folder, which in src/uct does not count as a word of the file. So
-src/uct/ib/ud/ud_pool.c may have ri_ud_pool_take() and ri_pool_take(), and src/ucp/core/conn_life.c
-ri_conn_destroy(). In base.h of a folder the folder's word is enough.
+src/uct/ib/ud/ud_pool.c may have ri_ud_pool_take() and ri_pool_take(), and src/win/make_net.c
+ri_make_end(). In base.h of a folder the folder's word is enough.
 
 A name leads to one file only. So it does not begin with words that are the whole name of another
 file, whose functions begin with them, if those words are longer than the ones of its own file; nor
-if they are just as long, its own file's name goes on behind them, and the other file is in another
-folder, which is neither below nor above. So src/ucp/match/rtr_table.c has no ri_rtr_use(), as src/ucp/proto/rtr/rtr.c has ri_rtr_*.
+if they are just as long, its own file's name goes on behind them, and the other file is a neighbour
+in its folder, or in another folder that is neither below nor above. So src/ucp/link/way_open.c has
+no ri_way_ask(), as src/ucp/link/way.c has ri_way_*, and src/ucp/match/rtr_table.c no ri_rtr_use(),
+as src/ucp/proto/rtr/rtr.c has ri_rtr_*.
 
 Where a list names tables, ri_KIND_NAME, the file of each stands beside it, and is the one that
 defines the table. (LISTS)
@@ -35,11 +37,15 @@ OTHERS = re.compile(r"ucp_|P?MPI_|main$|__attribute__$|[A-Z_0-9]+$")
 
 # End of a file's path, what names begin with there, and why
 ABOVE_WORKER = "core/worker has what all parts ask of a worker; what calls all parts is above them"
+ABOVE_CONN = "core/conn has what all parts ask of a conn; what ends one calls all parts"
 EXCEPTIONS = (
     ("/request.h", "ri_req_", "functions of the types ri_*_req_t that the file has"),
     ("/wire/forms.h", "ri_wire_", "functions of the types ri_wire_*_t that the file has"),
     ("/ud/ud_base.h", "ri_ud_recv_", "functions of the type ri_ud_recv_t that the file has"),
     ("/ucs/base.h", "ri_relax", "an instruction; the folder has no word"),
+    ("/conn_life.c", "ri_conn_", ABOVE_CONN),
+    ("/conn_life.h", "ri_conn_", ABOVE_CONN),
+    ("/tag/send_fast.h", "ri_tag_send(", "the entry of all sends: it goes on in tag/send.c or here"),
     ("/worker_life.c", "ri_worker_", ABOVE_WORKER),
     ("/worker_progress.c", "ri_worker_", ABOVE_WORKER),
     ("/worker_progress.h", "ri_worker_", ABOVE_WORKER),
@@ -60,7 +66,7 @@ TABLE = re.compile(r"^const \w+_t (ri_(?:send_proto|fetch_proto|rtr_ops|msg_ops|
 def functions(text, is_header):
     """The functions of a file that others may call; "static" may be said in a line of its own."""
     for found in DEFINITION.finditer(text):
-        above = text[:found.start()].rstrip("\n").split("\n")[-1]
+        above = text[:found.start()].split("\n")[-2:][0]
         is_static = found.group().startswith("static") or above.startswith("static")
         if (is_header or not is_static) and not OTHERS.match(found.group(1)):
             yield found.group(1)
@@ -92,7 +98,7 @@ def own_words(name, path, begin):
 
 
 def is_exception(path, name):
-    return any(path.endswith(file) and name.startswith(begin) for file, begin, _ in EXCEPTIONS)
+    return any(path.endswith(file) and f"{name}(".startswith(begin) for file, begin, _ in EXCEPTIONS)
 
 
 def wrong_lists(root):
@@ -140,7 +146,8 @@ def main():
                     default="")
         files = owners.get(other, set())
         folder = os.path.dirname(path) + "/"
-        elsewhere = all(not (os.path.dirname(file) + "/").startswith(folder) and
+        elsewhere = all(os.path.dirname(file) + "/" == folder or
+                        not (os.path.dirname(file) + "/").startswith(folder) and
                         not folder.startswith(os.path.dirname(file) + "/") for file in files)
         if os.path.splitext(path)[0] not in files and (
                 len(other) > len(words) or len(other) == len(words) and not whole and elsewhere):
