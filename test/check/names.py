@@ -6,7 +6,8 @@ Usage: names.py ROOT
 A function that is not static, or is inline in a header, begins with words of its file: with the
 first one or more of them, or with all but the first. In front may be "ri", then "ib" in uct/ib, and
 the word of its folder, which in src/uct does not count as a word of the file. So
-src/uct/ib/ud/ud_pool.c may have ri_ud_pool_take() and ri_pool_take(). In base.h of a folder the folder's word is enough.
+src/uct/ib/ud/ud_pool.c may have ri_ud_pool_take() and ri_pool_take(). In base.h of a folder the
+folder's word is enough.
 
 A name leads to one file only. So it does not begin with words that are the whole name of another
 file, whose functions begin with them, if those words are longer than the ones of its own file; nor
