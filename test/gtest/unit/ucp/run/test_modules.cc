@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "ucp/core/types/module.h"
+#include "ucp/run/modules.h"
 }
 
 #include <gtest/gtest.h>
@@ -45,49 +46,21 @@ TEST(test_modules, each_has_a_name_of_its_own)
     EXPECT_FALSE(names.empty());
 }
 
-#define RULE(_event, _first, _then) \
-    { \
-#_event, offsetof(ri_module_t, _event), _first, _then \
-    }
+#define RULE(_event, _first, _then, _why) \
+    {#_event, offsetof(ri_module_t, _event), #_first, #_then, _why},
 
-/* The rules of the comment in modules.c. */
 TEST(test_modules, order)
 {
     struct {
         const char *name;
         size_t event;
-        const char *first, *then;
-    } const rules[] = {RULE(worker_says, "rndv", "coop_recv"),
-                       RULE(worker_says, "ud_ends", "coop_recv"),
-                       RULE(worker_says, "ud_ends", "rtr_notified"),
-                       RULE(worker_says, "coop_recv", "rtr_notified"),
-                       RULE(worker_stops, "channel", "net_transfer"),
-                       RULE(worker_stops, "net_transfer", "release"),
-                       RULE(worker_stops, "release", "planes"),
-                       RULE(worker_ends, "flush", "ring"),
-                       RULE(worker_ends, "ring", "rndv_recv"),
-                       RULE(worker_ends, "rndv_recv", "match"),
-                       RULE(worker_closes, "pool", "planes"),
-                       RULE(peer_freed, "planes", "rtr_notified"),
-                       RULE(conn_fails, "ring", "release"),
-                       RULE(conn_fails, "ring", "pool_send"),
-                       RULE(conn_fails, "channel", "release"),
-                       RULE(conn_fails, "channel", "pool_send"),
-                       RULE(conn_closes, "channel", "release"),
-                       RULE(conn_closes, "channel", "pool_send"),
-                       RULE(stream_breaks, "control", "rtr"),
-                       RULE(stream_breaks, "rtr", "coop_recv"),
-                       RULE(stream_ends, "rtr", "rndv_recv"),
-                       RULE(stream_freed, "rndv_recv", "channel"),
-                       RULE(way_ended, "channel", "rtr_notified"),
-                       RULE(ring_tx_closes, "rtr", "coop_send"),
-                       RULE(ring_rx_closes, "rtr_known", "rtr_layout"),
-                       RULE(ring_rx_closed, "assembly", "rtr")};
+        const char *first, *then, *why;
+    } const rules[] = {RI_MODULES_RULES(RULE)};
 
     for (const auto &rule : rules) {
         EXPECT_LT(position(rule.first, rule.event, rule.name),
                   position(rule.then, rule.event, rule.name))
-                << rule.name;
+                << rule.name << ": " << rule.why;
     }
 }
 
