@@ -18,7 +18,7 @@
 /** @return The hash of bytes behind those of @a hash. */
 static inline uint64_t ri_hash(uint64_t hash, const void *data, size_t length)
 {
-    const uint8_t *bytes = data;
+    const uint8_t *bytes = (const uint8_t *)data;
     size_t i;
 
     for (i = 0; i < length; ++i) {

@@ -12,13 +12,15 @@ file, or a header that has functions and no .c file of its name.
 
 A unit test in a line of map.tsv includes the header of the source, or names a function, a macro or
 a table of it, by itself or in a header of the tests that it includes. If it runs the source without
-a name of it, a ~ stands in front of the test.
+a name of it, a comment there names the file: src/ucp/link/way_use.h, or way_use.h if no other source
+file is called so. (gcov tells whether it does run it.) There is no mark for a test that does not.
 
 What comments of tests say of files below src must be there, too.
 
 Prints what is wrong, one line each, and exits with 1 if there is anything. With names of source
 files, as conn or ucp/core/conn.c, it prints their tests instead.
 """
+import fnmatch
 import glob
 import os
 import re
@@ -142,8 +144,6 @@ class Map:
                 self.errors.append(where + f"'{key}' has a line already: write one")
             seen.add(key)
             for name in names.split():
-                is_apart = name.startswith('~')
-                name = name.lstrip('~')
                 test = self.find_test(name)
                 if test is None:
                     self.errors.append(
@@ -154,23 +154,30 @@ class Map:
                         where + f'{name} is of {key} by its name, or named twice: take it out')
                 else:
                     self.tests[sources[0]].append(test)
-                    self.check_names(where, name, test, sources[0], is_apart)
+                    self.check_names(where, name, test, sources[0])
 
-    def check_names(self, where, name, test, source, is_apart):
-        """Whether a ~ is in front of a test that needs one, and of no other."""
+    def check_names(self, where, name, test, source):
+        """Whether a unit test names anything of a source."""
         if not test.startswith(PROGRAMS[0]):
-            if is_apart:
-                self.errors.append(where + f'{name} is no unit test: take the ~ away')
             return
         text = text_of(self.top, test, set())
         header = re.escape(os.path.basename(source)) + r'\.h"'
-        is_named = (re.search(r'#include "(?:[^"]*/)?' + header, text) or
-                    any(re.search(rf'\b{word}\b', text) for word in names_of(self.top, source)))
-        if is_named and is_apart:
-            self.errors.append(where + f'{name} names something of {source}: take the ~ away')
-        elif not is_named and not is_apart:
+        if not (re.search(r'#include "(?:[^"]*/)?' + header, text) or
+                any(re.search(rf'\b{word}\b', text) for word in names_of(self.top, source)) or
+                self.is_said(text, source)):
             self.errors.append(where + f'{name} neither includes the header of {source} nor names a '
-                               f'function of it: write its tests, or ~{name} if it runs it all the same')
+                               'function of it: write its tests, or say in a comment of it that it '
+                               f'runs src/{source}.c')
+
+    def is_said(self, text, source):
+        """Whether a text names a file of the source."""
+        for word in re.findall(r'[\w/*]+(?=\.(?:[ch]\b|\[hc\]))', text):
+            if word.startswith('src/'):
+                if fnmatch.fnmatch(source, word[len('src/'):]):
+                    return True
+            elif '*' not in word and self.find_sources(word) == [source]:
+                return True
+        return False
 
     def complete(self):
         for source, tests in self.tests.items():

@@ -2,7 +2,8 @@
 
 /*
  * Sends that go on when a later number of their conn is lost: the peer receives them as ever, and
- * may read, or ask for, their memory. (protocol.md, sections 5 and 8)
+ * may read, or ask for, their memory. (protocol.md, sections 5 and 8) The tests run
+ * src/ucp/core/send_req.c and src/ucp/proto/fetch.c, too.
  */
 
 #include "unit/ucp/link/channel_life_test.h"

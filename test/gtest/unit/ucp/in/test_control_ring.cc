@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Control messages: RING_OFFER, RING_STOP and RING_REFUSE. (src/ucp/in/control_in.c)
+ * Control messages: RING_OFFER, RING_STOP and RING_REFUSE. (src/ucp/in/control_in.c) The tests run
+ * src/ucp/run/pending.c, too.
  */
 
 #include "unit/common/control_test.h"

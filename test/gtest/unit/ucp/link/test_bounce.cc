@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/link/bounce.c and src/ucp/core/memory.c: receives into memory that is not the
- * host's, and sends from it. The library must leave it alone: a device_memory crashes who
- * touches it.
+ * src/ucp/link/bounce.c and src/ucp/core/memory.c: receives into memory that is not the host's, and
+ * sends from it. The library must leave it alone: a device_memory crashes who touches it. The tests
+ * run src/ucp/in/sequence_in.c and src/ucp/order/recv_start.c, too.
  */
 
 #include "unit/fakes/fake_ucx.h"

@@ -2,7 +2,8 @@
 
 /*
  * The eager channel through a network: who has one, and what goes by it.
- * (src/ucp/link/channel_life.c)
+ * (src/ucp/link/channel_life.c) The tests run src/ucp/link/channel_memory.c and
+ * src/ucp/link/channel_out.c, too.
  */
 
 #include "channel_life_test.h"

@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Channels whose way fails: no message is lost, and none comes twice; and hostile messages
- * about channels. (src/ucp/link/channel_send.c)
+ * Channels whose way fails: no message is lost, and none comes twice; and hostile messages about
+ * channels. (src/ucp/link/channel_send.c) The tests run src/ucp/link/channel_out.c,
+ * src/ucp/link/channel_recover.c and src/ucp/proto/eager/eager.c, too.
  */
 
 #include "channel_life_test.h"

@@ -1,6 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* Peers that have ended without a word. (src/ucp/link/gone.c) */
+/*
+ * Peers that have ended without a word. (src/ucp/link/gone.c) The tests run src/ucp/core/peer.c and
+ * src/ucp/link/local.c, too.
+ */
 
 #include "unit/common/rndv_test.h"
 #include "unit/common/setting.h"

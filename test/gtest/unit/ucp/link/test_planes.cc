@@ -1,7 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/link/planes.c: who is asked, when, and what becomes of answers. The test plays the
- * peer. */
+/*
+ * src/ucp/link/planes.c: who is asked, when, and what becomes of answers. The test plays the peer.
+ * The tests run src/ucp/core/peer.c and src/ucp/core/recv_req.c, too.
+ */
 
 #include "unit/common/control_test.h"
 #include "unit/common/pair_test.h"

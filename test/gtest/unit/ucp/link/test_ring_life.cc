@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/link/ring_life.c: who has a ring, what goes by it, and the order that is left.
+ * src/ucp/link/ring_life.c: who has a ring, what goes by it, and the order that is left. The tests
+ * run src/ucp/link/ring_send.c and src/ucp/run/pending.c, too.
  */
 
 #include "ring_life_test.h"

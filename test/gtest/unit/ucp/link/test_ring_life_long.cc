@@ -2,7 +2,7 @@
 
 /*
  * src/ucp/link/ring_life.c, src/ucp/proto/eager/eager.c: large rings, which take messages above
- * EAGER_THRESH.
+ * EAGER_THRESH. The tests run src/ucp/tag/send.c, too.
  */
 
 #include "ring_life_test.h"

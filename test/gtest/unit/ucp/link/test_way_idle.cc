@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Ways through a network that nobody uses. (src/ucp/link/way_idle.c)
+ * Ways through a network that nobody uses. (src/ucp/link/way_idle.c) The tests run
+ * src/ucp/link/way_use.h, too.
  */
 
 #include <cmath>

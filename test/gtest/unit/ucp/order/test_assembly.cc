@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/order/assembly.c: messages that come through a ring in parts. The test plays the
- * sender: it writes the records itself, one at a time. What ends between the parts, and hostile
- * senders, are in test_assembly_ends.cc.
+ * src/ucp/order/assembly.c: messages that come through a ring in parts. The test plays the sender:
+ * it writes the records itself, one at a time. What ends between the parts, and hostile senders,
+ * are in test_assembly_ends.cc. The tests run src/ucp/in/ring_in.c, too.
  */
 
 #include "assembly_test.h"

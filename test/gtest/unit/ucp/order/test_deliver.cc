@@ -2,7 +2,7 @@
 
 /*
  * src/ucp/in/am_in.c, deliver.c and recv_start.c: matching of each kind of message, and what
- * becomes of descriptors.
+ * becomes of descriptors. The tests run src/ucp/in/sequence_in.c and src/ucp/proto/msg_ops.c, too.
  */
 
 #include "deliver_test.h"

@@ -1,6 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/rma/mail.h: small operations, and when they are withdrawn. */
+/*
+ * src/ucp/rma/mail.h: small operations, and when they are withdrawn. The tests run src/ucs/base.h,
+ * too.
+ */
 
 #include "mail_target_test.h"
 

@@ -2,7 +2,8 @@
 
 /*
  * How long a close waits for messages that the peer has not received, what is said about closes,
- * and what becomes of such messages when nobody waits any longer. (run/close.h)
+ * and what becomes of such messages when nobody waits any longer. (run/close.h) The tests run
+ * src/ucp/link/ring_send.c, too.
  */
 
 #include "unit/common/setting.h"

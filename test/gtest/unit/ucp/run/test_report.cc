@@ -1,6 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/run/report.c */
+/*
+ * src/ucp/run/report.c. The tests run src/ucp/run/report_values.c and src/ucp/run/report_windows.c,
+ * too.
+ */
 
 #include "unit/fakes/fake_ucx.h"
 

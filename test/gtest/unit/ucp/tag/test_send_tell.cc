@@ -1,6 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/tag/send_tell.c: a line for the first use of a protocol by a conn, at log level info. */
+/*
+ * src/ucp/tag/send_tell.c: a line for the first use of a protocol by a conn, at log level info. The
+ * tests run src/ucp/core/tell.c, too.
+ */
 
 #include "unit/fakes/fake_ucx.h"
 

@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/uct/shm/ring.c: how a ring is made, opened and closed, and what is refused.
+ * src/uct/shm/ring.c: how a ring is made, opened and closed, and what is refused. The tests run
+ * src/uct/shm/shared_file.c, too.
  */
 
 #include "ring_test.h"

@@ -1,6 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/uct/shm/shelf.[ch]: parts are put on a shelf, and taken from it in the same order. */
+/*
+ * src/uct/shm/shelf.[ch]: parts are put on a shelf, and taken from it in the same order. The tests
+ * run src/uct/shm/shared_file.c, too.
+ */
 
 #include "unit/common/ri_cpp.h"
 #include "unit/common/rng.h"

@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/coop/coop.c, coop_send.c and coop_recv.c: who copies what.
+ * src/ucp/proto/coop/coop.c, coop_send.c and coop_recv.c: who copies what. The tests run
+ * src/ucp/proto/coop/coop_copy.c, src/ucp/proto/coop/coop_side.h and src/ucp/tag/send.c, too.
  */
 
 #include "coop_test.h"

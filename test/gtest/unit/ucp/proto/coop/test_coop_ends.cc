@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Cooperative copies that end before they are complete, and what a hostile peer may write
- * into their slots. (src/ucp/proto/coop/coop*.c)
+ * Cooperative copies that end before they are complete, and what a hostile peer may write into
+ * their slots. (src/ucp/proto/coop/coop*.c) The tests run src/ucp/proto/fetch.c, too.
  */
 
 #include "coop_test.h"

@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/coop/coop_exchange.c and core/exchange.c: messages that go both ways at the same time.
- * One side copies all of a message, as the receiver has said in its slot; if that side does not come to
- * it, both copy.
+ * src/ucp/proto/coop/coop_exchange.c and core/exchange.c: messages that go both ways at the same
+ * time. One side copies all of a message, as the receiver has said in its slot; if that side does
+ * not come to it, both copy. The tests run src/ucp/proto/coop/coop_side.h, too.
  */
 
 #include "coop_test.h"

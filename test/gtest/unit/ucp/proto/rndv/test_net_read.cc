@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The sender offers, the receiver reads through a network. (src/ucp/proto/rndv/net_read.c, and
- * the ways in planes.c)
+ * The sender offers, the receiver reads through a network. (src/ucp/proto/rndv/net_read.c, and the
+ * ways in planes.c) The tests run src/ucp/link/recv_memory.c and src/ucp/proto/rndv/send_keys.c,
+ * too.
  */
 
 #include "unit/common/rdma_test.h"

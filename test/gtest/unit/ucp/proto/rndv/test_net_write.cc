@@ -2,7 +2,7 @@
 
 /*
  * The sender offers, the receiver says where to, the sender writes through a network.
- * (src/ucp/proto/rndv/net_write.c, rndv_put.c)
+ * (src/ucp/proto/rndv/net_write.c, rndv_put.c) The tests run src/ucp/proto/rndv/net_expose.c, too.
  */
 
 #include "unit/common/rdma_test.h"

@@ -3,7 +3,7 @@
 /*
  * src/ucp/proto/rndv/rndv.c: RTS, FIN and NACK, in order and out of it, and what may happen to a
  * receive meanwhile. Two workers with a plane that the test makes, and hostile messages that it
- * writes itself.
+ * writes itself. The tests run src/ucp/proto/msg_ops.c, too.
  */
 
 #include "unit/common/rndv_test.h"

@@ -2,7 +2,7 @@
 
 /*
  * src/ucp/proto/rndv/rndv_get.c: what the receiver reads, what it asks for instead, and that each
- * message ends on both sides.
+ * message ends on both sides. The tests run src/ucp/proto/rndv/read_generic.c, too.
  */
 
 #include "unit/common/rndv_test.h"

@@ -2,7 +2,9 @@
 
 /*
  * The sender offers, the receiver posts its memory and says where, the sender sends it there as
- * datagrams. (src/ucp/proto/rndv/rndv_ud.c; docs/protocol.md section 8)
+ * datagrams. (src/ucp/proto/rndv/rndv_ud.c; docs/protocol.md section 8) The tests run
+ * src/ucp/core/recv_req.c, src/ucp/link/recv_memory.c, src/ucp/proto/rndv/rndv_ud_recv.c,
+ * src/ucp/proto/rndv/ud_ends.c and src/ucp/proto/rndv/ud_run.c, too.
  */
 
 #include "rndv_ud_test.h"

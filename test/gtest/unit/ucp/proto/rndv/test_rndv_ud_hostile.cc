@@ -2,7 +2,8 @@
 
 /*
  * Rendezvous by datagrams: messages that come too early, too late, twice, or from nobody.
- * (src/ucp/proto/rndv/rndv_ud.c; docs/protocol.md section 8)
+ * (src/ucp/proto/rndv/rndv_ud.c; docs/protocol.md section 8) The tests run
+ * src/ucp/proto/rndv/rndv_ud_recv.c, too.
  */
 
 #include "rndv_ud_test.h"

@@ -2,7 +2,10 @@
 
 /*
  * src/ucp/proto/rtr/rtr.c, rtr_learn.c and rtr_send_host.c: which receives send an RTR, and what
- * becomes of it. (protocol-rndv.md section 3)
+ * becomes of it. (protocol-rndv.md section 3) The tests run src/ucp/in/ring_in.c,
+ * src/ucp/in/sequence_in.c, src/ucp/order/promises.h, src/ucp/proto/rtr/promises.c,
+ * src/ucp/proto/rtr/rtr_host.c, src/ucp/proto/rtr/rtr_known.c and src/ucp/proto/rtr/rtr_withdraw.c,
+ * too.
  */
 
 #include "rtr_test.h"

@@ -2,7 +2,7 @@
 
 /*
  * Receives with RTRs whose stream, ring, conn, peer or worker ends. (src/ucp/proto/rtr/rtr_ends.c,
- * protocol-rndv.md section 3.5)
+ * protocol-rndv.md section 3.5) The tests run src/ucp/proto/rtr/rtr_done.c, too.
  */
 
 #include "rtr_test.h"

@@ -3,7 +3,8 @@
 /*
  * Receives in runs that no grid tells, which are offered to a sender on this host by the definition
  * of their layout, and records that a peer makes up. (src/ucp/proto/rtr/rtr_layout.c, rtr.c,
- * rtr_send_host.c)
+ * rtr_send_host.c) The tests run src/ucp/proto/rtr/rtr_host.c and src/ucp/proto/rtr/rtr_write.c,
+ * too.
  */
 
 #include "rtr_spread_test.h"

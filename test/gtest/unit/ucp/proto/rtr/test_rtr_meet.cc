@@ -2,7 +2,8 @@
 
 /*
  * src/ucp/proto/rtr/rtr_meet.c and rtr_send_host.c: RTRs that cross their message, and messages of
- * another sender. (protocol-rndv.md section 3)
+ * another sender. (protocol-rndv.md section 3) The tests run src/ucp/proto/rtr/rtr_done.c and
+ * src/ucp/tag/send.c, too.
  */
 
 #include "unit/fakes/fake_rdma.h"

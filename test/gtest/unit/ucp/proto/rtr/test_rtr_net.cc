@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives that are offered through a network, and the order that this leaves.
- * (protocol-rndv.md section 4; src/ucp/proto/rtr/rtr_net.c, rtr_send_net.c)
+ * Receives that are offered through a network, and the order that this leaves. (protocol-rndv.md
+ * section 4; src/ucp/proto/rtr/rtr_net.c, rtr_send_net.c) The tests run
+ * src/ucp/proto/rtr/rtr_entries.c and src/ucp/proto/rtr/rtr_learn.c, too.
  */
 
 #include "rtr_net_test.h"

@@ -1,8 +1,10 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives that are offered through a network: writes and ways that fail, ends, and what
- * a peer should not say. (protocol-rndv.md sections 4.4 and 4.5)
+ * Receives that are offered through a network: writes and ways that fail, ends, and what a peer
+ * should not say. (protocol-rndv.md sections 4.4 and 4.5) The tests run
+ * src/ucp/proto/rtr/promises.c, src/ucp/proto/rtr/rtr_notified.c and
+ * src/ucp/proto/rtr/rtr_withdraw.c, too.
  */
 
 #include "rtr_net_test.h"

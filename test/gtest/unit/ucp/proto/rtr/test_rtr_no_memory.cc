@@ -3,7 +3,7 @@
 /*
  * Senders that have an RTR by message, and no memory: their message goes another way, or later;
  * neither the way nor the connection ends for that. (src/ucp/proto/rtr/rtr_send_net.c,
- * rtr_send_pool.c)
+ * rtr_send_pool.c) The tests run src/ucp/proto/rndv/send_keys.c, too.
  */
 
 #include "unit/fakes/fake_malloc.h"

@@ -2,7 +2,8 @@
 
 /*
  * Receives in runs that are offered to a sender on this host, data in runs that is written by RTRs,
- * and RTRs of such receives that a peer makes up. (src/ucp/proto/rtr/rtr.c, rtr_send_host.c)
+ * and RTRs of such receives that a peer makes up. (src/ucp/proto/rtr/rtr.c, rtr_send_host.c) The
+ * tests run src/ucp/proto/rtr/rtr_known.c, too.
  */
 
 #include "rtr_spread_test.h"

@@ -2,6 +2,8 @@
 
 /*
  * RTRs by ud whose transfer, way, stream or peer fails, and what a peer says that it should not.
+ * The tests run src/ucp/core/activity.h, src/ucp/core/recv_req.c, src/ucp/proto/rtr/rtr_send_ud.c
+ * and src/ucp/proto/rtr/rtr_withdraw.c, too.
  */
 
 #include "rtr_ud_test.h"

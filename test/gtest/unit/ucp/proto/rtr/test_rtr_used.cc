@@ -1,9 +1,10 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages that have their turn before their data is there, as their sender has told which
- * receive they are for (USED): what fails, ends, or makes no sense meanwhile. How that is told is
- * in test_rtr_net.cc. (protocol-rndv.md sections 4.3 to 4.6; src/ucp/proto/rtr/rtr_used.c)
+ * Messages that have their turn before their data is there, as their sender has told which receive
+ * they are for (USED): what fails, ends, or makes no sense meanwhile. How that is told is in
+ * test_rtr_net.cc. (protocol-rndv.md sections 4.3 to 4.6; src/ucp/proto/rtr/rtr_used.c) The tests
+ * run src/ucp/proto/rtr/rtr_lost.c and src/ucp/proto/rtr/rtr_notified.c, too.
  */
 
 #include "rtr_net_test.h"

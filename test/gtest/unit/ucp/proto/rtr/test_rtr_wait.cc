@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives that wait with their RTR: nothing is looked at before something has changed, and
- * none is forgotten when it has. (src/ucp/proto/rtr/rtr.c and rtr_state.c)
+ * Receives that wait with their RTR: nothing is looked at before something has changed, and none is
+ * forgotten when it has. (src/ucp/proto/rtr/rtr.c and rtr_state.c) The tests run
+ * src/ucp/proto/rtr/rtr_deep.c and src/ucp/proto/rtr/rtr_queue.c, too.
  */
 
 #include "rtr_wait_test.h"

@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives that wait with their RTR, in random sequences: what still waits has a reason to.
+ * Receives that wait with their RTR, in random sequences: what still waits has a reason to. The
+ * tests run src/ucp/proto/rtr/rtr_queue.c, too.
  */
 
 #include "rtr_wait_test.h"

@@ -1,6 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* Registration of memory, on devices of the test's own. (src/uct/ib/device/memory.c) */
+/*
+ * Registration of memory, on devices of the test's own. (src/uct/ib/device/memory.c) The tests run
+ * src/uct/ib/device/plane_common.c, too.
+ */
 
 #include "common/sanitized.h"
 #include "unit/uct/ib/rc/rc_test.h"

@@ -1,6 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/uct/ib/device/device.[hc], on devices of the test's own. */
+/*
+ * src/uct/ib/device/device.[hc], on devices of the test's own. The tests run
+ * src/uct/ib/device/link.c, too.
+ */
 
 #include "unit/uct/ib/rc/rc_test.h"
 

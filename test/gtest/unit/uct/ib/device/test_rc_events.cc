@@ -1,6 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* What a device tells without being asked. (src/uct/ib/device/events.c) */
+/*
+ * What a device tells without being asked. (src/uct/ib/device/events.c) The tests run
+ * src/uct/ib/device/plane_common.c, too.
+ */
 
 #include "unit/uct/ib/rc/rc_test.h"
 

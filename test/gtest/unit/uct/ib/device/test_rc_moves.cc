@@ -1,6 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* The port of a device gets another address. (src/uct/ib/device/address.c) */
+/*
+ * The port of a device gets another address. (src/uct/ib/device/address.c) The tests run
+ * src/uct/ib/device/link.c, too.
+ */
 
 #include "unit/uct/ib/rc/rc_test.h"
 

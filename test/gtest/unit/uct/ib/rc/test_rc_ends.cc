@@ -1,7 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* Ways of the rc plane (src/uct/ib/rc/rc_end.[hc]) that fail, and that end, on a device of the test's
- * own. */
+/*
+ * Ways of the rc plane (src/uct/ib/rc/rc_end.[hc]) that fail, and that end, on a device of the
+ * test's own. The tests run src/uct/ib/rc/rc_queue.c, too.
+ */
 
 #include "rc_test.h"
 

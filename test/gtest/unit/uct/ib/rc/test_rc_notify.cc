@@ -2,8 +2,9 @@
 
 /*
  * Writes with an immediate, by the rc plane, on whatever device there is
- * (LD_PRELOAD=test/bin/libsofthca.so is one). Both ends are in this process. Without any
- * device they are skipped. (src/uct/ib/rc/rc_notify.c)
+ * (LD_PRELOAD=test/bin/libsofthca.so is one). Both ends are in this process. Without any device
+ * they are skipped. (src/uct/ib/rc/rc_notify.c) The tests run src/uct/ib/device/plane_common.c and
+ * src/uct/ib/rc/rc_footprint.c, too.
  */
 
 #include "rc_test.h"

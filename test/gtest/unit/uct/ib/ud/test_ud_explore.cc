@@ -1,9 +1,10 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * All orders of events of small ud transfers: whatever is on its way may arrive next, get lost
- * or come twice, timeouts come early or late, and the queue pair fails. The memory is looked
- * at in every state, and the end can be reached from each. test_ud_walk.cc has larger ones.
+ * All orders of events of small ud transfers: whatever is on its way may arrive next, get lost or
+ * come twice, timeouts come early or late, and the queue pair fails. The memory is looked at in
+ * every state, and the end can be reached from each. test_ud_walk.cc has larger ones. The tests run
+ * src/uct/ib/ud/ud_transfer.h, too.
  */
 
 #include "ud_state.h"

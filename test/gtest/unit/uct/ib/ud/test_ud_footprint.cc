@@ -1,6 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* What a queue pair for datagrams is said to take of memory. (src/uct/ib/ud/ud_footprint.[hc]) */
+/*
+ * What a queue pair for datagrams is said to take of memory. (src/uct/ib/ud/ud_footprint.[hc]) The
+ * tests run src/uct/ib/device/footprint.c, too.
+ */
 
 #include "unit/common/ri_cpp.h"
 

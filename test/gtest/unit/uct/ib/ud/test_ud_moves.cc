@@ -2,7 +2,8 @@
 
 /*
  * The port of the device gets another address while datagrams go by it. All planes of this process
- * have the same port, so ways end at both sides. Without the software HCA they are skipped.
+ * have the same port, so ways end at both sides. Without the software HCA they are skipped. The
+ * tests run src/uct/ib/ud/ud_data.c, src/uct/ib/ud/ud_event.c and src/uct/ib/ud/ud_qp.c, too.
  */
 
 #include "ud_plane_test.h"

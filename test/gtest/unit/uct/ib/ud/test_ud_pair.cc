@@ -1,11 +1,12 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The ud plane between two processes, each with a device of its own: messages both ways at the
- * same time, all of whose memory is looked at. On whatever two devices RI_TEST_DEVICES names
- * (`rxe0,rxe1`; the network between them may lose, damage, repeat and reorder what it likes),
- * with faults on the software HCA (LD_PRELOAD=test/bin/libsofthca.so), or on any single device.
- * What both processes do follows from the seed, RI_TEST_SEED.
+ * The ud plane between two processes, each with a device of its own: messages both ways at the same
+ * time, all of whose memory is looked at. On whatever two devices RI_TEST_DEVICES names
+ * (`rxe0,rxe1`; the network between them may lose, damage, repeat and reorder what it likes), with
+ * faults on the software HCA (LD_PRELOAD=test/bin/libsofthca.so), or on any single device. What
+ * both processes do follows from the seed, RI_TEST_SEED. The tests run src/uct/ib/ud/ud_place.c,
+ * too.
  */
 
 #include "ud_test.h"

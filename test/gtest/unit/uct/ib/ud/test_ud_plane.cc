@@ -2,7 +2,8 @@
 
 /*
  * Single events of the ud plane on a device: what is late, what comes from others, offers,
- * cancelling, failures. Without a device they are skipped.
+ * cancelling, failures. Without a device they are skipped. The tests run src/uct/ib/ud/ud_arrive.c
+ * and src/uct/ib/ud/ud_data.c, too.
  */
 
 #include "ud_plane_test.h"

@@ -2,7 +2,8 @@
 
 /*
  * Devices at fault below the ud plane: queues that fail without that anything tells of it, and
- * objects that cannot be destroyed. Without a device they are skipped.
+ * objects that cannot be destroyed. Without a device they are skipped. The tests run
+ * src/uct/ib/ud/ud_buffer.c, src/uct/ib/ud/ud_event.c and src/uct/ib/ud/ud_qp.c, too.
  */
 
 #include "ud_plane_test.h"

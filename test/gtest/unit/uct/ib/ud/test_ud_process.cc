@@ -2,7 +2,8 @@
 
 /*
  * The ud plane on whatever device there is; faults need the software HCA
- * (LD_PRELOAD=test/bin/libsofthca.so). Without any they are skipped.
+ * (LD_PRELOAD=test/bin/libsofthca.so). Without any they are skipped. The tests run
+ * src/uct/ib/ud/ud_place.c, too.
  */
 
 #include "common/ud_faults.h"

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the ud plane waits for, and what it does not: queue pairs, answers, pieces. Without a
- * device they are skipped.
+ * What the ud plane waits for, and what it does not: queue pairs, answers, pieces. Without a device
+ * they are skipped. The tests run src/uct/ib/ud/ud_arrive.c and src/uct/ib/ud/ud_wait.c, too.
  */
 
 #include "ud_plane_test.h"
