@@ -18,7 +18,7 @@
 /* Of processes that lived shorter, in microseconds, the start is most of the time. */
 #define HINT_LIFE_US 100000
 
-/* A process waits much: more than this part of its time, and so many times as long as others. */
+/* A process waits much: more than this part of its time, and longer than others, times this. */
 #define HINT_WAITED 0.2
 #define HINT_TIMES  2.5
 

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-/* So many reasons are told apart; more are counted as the last one. */
+/* Number of reasons that are told apart; more are counted as the last one. */
 #define INFO_REASONS 8
 
 /* Longer ones are cut off. */

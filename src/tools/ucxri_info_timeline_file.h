@@ -36,7 +36,7 @@ typedef void (*timeline_entry_func_t)(unsigned worker, const ri_timeline_entry_t
  * NULL, or what is wrong with it; the text may be overwritten by the next call. */
 const char *timeline_file_read(const char *path, timeline_file_t *file);
 
-/** @return The time at which the clock of the process had so many ticks. */
+/** @return The time at which the clock of the process was at @a ticks. */
 uint64_t timeline_file_time(const timeline_file_t *file, uint64_t ticks);
 
 /** Tell all entries of a file. Those of an event that is not known are left out. */

@@ -14,7 +14,7 @@
 /* More lines are folded. */
 #define SIZES_LINES 14
 
-/* So many pairs are printed. */
+/* Number of pairs that are printed. */
 #define PAIRS_LINES 5
 
 typedef struct sizes {

@@ -13,7 +13,7 @@
 /* Memory of all messages of a window, in bytes */
 #define PERF_MAX_MEMORY (4ul << 30)
 
-/* Beside its value a benchmark measures up to so many other times, the extras */
+/* Number of other times, the extras, that a benchmark measures beside its value, at most */
 #define PERF_MAX_EXTRAS 2
 
 typedef struct {

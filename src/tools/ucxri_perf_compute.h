@@ -9,10 +9,10 @@
 
 #include <stdint.h>
 
-/** Compute for so many loops */
+/** Compute: @a loops loops */
 void perf_compute(uint64_t loops);
 
-/** Measure for some milliseconds. @return how many loops take so many seconds on this core */
+/** Measure for some milliseconds. @return how many loops take @a seconds on this core */
 uint64_t perf_compute_calibrate(double seconds);
 
 #endif

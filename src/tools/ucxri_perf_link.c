@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* perf_link_spin() looks after the other process once in so many turns */
+/* Turns of perf_link_spin() after which it looks after the other process */
 #define SPINS_PER_CHECK 65536
 
 /* First bytes from the connecting process; the last digits are the version */

@@ -18,13 +18,13 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* At least so many batches are timed, however long they take */
+/* Number of batches that are timed at least, however long they take */
 #define MIN_BATCHES 5
 
 /* With fewer undisturbed batches than this, the disturbed ones count as well */
 #define MIN_CLEAN 5
 
-/* Disturbed batches are repeated for so many times the time given */
+/* Disturbed batches are repeated for at most the time given, times this */
 #define MAX_TIMES 4
 
 /* Room for the batches and for the disturbed ones */

@@ -10,7 +10,7 @@
 #ifndef UCXRI_PERF_STATE_H
 #define UCXRI_PERF_STATE_H
 
-/* Below so many ns the two cores are near, from there on far */
+/* Time in ns below which the two cores are near; from there on they are far */
 #define PERF_STATE_NEAR_NS 130
 
 /* Two probes that differ by more than this factor were taken in different places */

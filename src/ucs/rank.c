@@ -16,7 +16,7 @@
 /* Longer ones are no ranks. */
 #define RANK_DIGITS 9
 
-/* So many parents are looked at. */
+/* Number of parents that are looked at. */
 #define RANK_LEVELS 5
 
 /* Of the place where mpiexec listens: all of it, and what is taken of its host. */

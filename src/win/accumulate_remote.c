@@ -132,7 +132,7 @@ static int remote_ask(ri_window_t *window, const ri_window_part_t *part, unsigne
     return (fate == RI_WINDOW_OPS_DONE) || (fate == RI_WINDOW_OPS_POSTED);
 }
 
-/* Whole elements, but no more than so many bytes. */
+/* @return The bytes of whole elements of @a bytes, but no more than @a most. */
 static size_t remote_part(const ri_element_t *element, size_t bytes, size_t most)
 {
     return ri_min(bytes, most / element->size * element->size);

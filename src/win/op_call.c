@@ -10,7 +10,7 @@
 #include "epoch.h"
 #include "remote.h"
 
-/* Whether so many elements of a type can lie in memory at all. */
+/* Whether @a count elements of a type can lie in memory at all. */
 static inline int call_fits(const ri_datatype_t *type, MPI_Aint count)
 {
     MPI_Aint product;

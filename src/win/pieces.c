@@ -31,7 +31,7 @@ typedef struct pieces_place {
 /* The longest stride that is looked at for all pieces at once. */
 #define PIECES_STRIDE_MAX (INT64_C(1) << 48)
 
-/* So many pieces take a system call as long as the call itself takes, about. */
+/* Number of pieces for which a system call takes about as long as the call itself takes. */
 #define PIECES_OF_A_CALL 4
 
 /* A request that is being made. */
@@ -195,7 +195,7 @@ static int pieces_are_within(ri_window_t *window, const pieces_served_t *request
     int64_t stride  = request->head.stride;
     uint64_t span;
 
-    /* At most 4096 strides of so many bytes do not overflow */
+    /* At most 4096 strides of PIECES_STRIDE_MAX bytes do not overflow */
     if ((length == 0) || (stride < -PIECES_STRIDE_MAX) || (stride > PIECES_STRIDE_MAX)) {
         return 0;
     }

@@ -56,7 +56,7 @@
 #define RANKS_MAX 65536
 
 /* The file is locked for some microseconds. It takes longer if the process that has locked it was
- * stopped: so many seconds are waited for that. */
+ * stopped, which is waited for as long as this. Seconds. */
 #define RANKS_PATIENCE 20
 
 /* All under the lock. */

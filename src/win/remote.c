@@ -19,7 +19,7 @@
 /* Gaps are got as well if there are no more bytes to a piece than a system call copies in the time
  * that it takes for one; and no more in all than are worth the memory. */
 #define REMOTE_GAP      1024
-/* Through a network all bytes together are at most so many times those of the data. */
+/* Through a network all bytes together are at most those of the data, times this. */
 #define REMOTE_NET_GAPS 2
 #define REMOTE_SPAN     ((size_t)1 << 22)
 

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-/** A window of so many ranks is done by this library. @a all is the memory of all of them, with
+/** A window of @a ranks ranks is done by this library. @a all is the memory of all of them, with
  * what belongs to the window, @a own that of this rank. */
 void ri_tell_taken(int ranks, size_t all, size_t own);
 

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Up to so many bytes are on the stack. */
+/* Bytes up to which memory is on the stack. */
 #define RI_TEMPORARY_STACK 1024
 
 typedef struct ri_room {

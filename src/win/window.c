@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A wait that is over at once needs no more than looking. Then every so many looks there is a
- * pause. The processor is given away in every fourth pause, which costs nothing if no one else
- * wants it. */
+/* A wait that is over at once needs no more than looking. Then there is a pause after
+ * every WAIT_LOOKS looks. The processor is given away in every fourth pause, which costs nothing if
+ * no one else wants it. */
 #define WAIT_LOOKS 200
 #define WAIT_PAUSE 16
 #define WAIT_YIELD 4

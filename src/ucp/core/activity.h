@@ -13,15 +13,15 @@
 #include "../../ucs/clock.h"
 
 /* An application that does nothing but call progress makes about one call in the time that it takes
- * to copy so many bytes. */
+ * to copy this number of bytes. */
 #define RI_ACTIVITY_POLL_BYTES 16384
 
-/* An application that calls progress within so many microseconds of a send that has found no room
- * has nothing else to do. */
+/* An application that calls progress within this time, in microseconds, of a send that has found no
+ * room has nothing else to do. */
 #define RI_ACTIVITY_PROMPT_US 20
 
-/* Progress is expected to come soon after such a send when it did so many times in a row. The count
- * is ri_worker_activity_t.full_times. */
+/* Number of times in a row that progress came soon after such a send: then it is expected to. The
+ * count is ri_worker_activity_t.full_times. */
 #define RI_ACTIVITY_PROMPT_TIMES 3
 
 /** A long message of this process has been received: note when. */

@@ -16,7 +16,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* A peer is given up after so many progress calls at least. */
+/* Progress calls after which a peer is given up, at least. */
 #define CONN_TIMEOUT_CALLS 16
 
 /* An endpoint that stock has made for a reply is handed to the application later, and

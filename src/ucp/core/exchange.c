@@ -9,11 +9,11 @@
 #include "send_req.h"
 #include "../../ucs/settings.h"
 
-/* So many messages of the peer's in succession that met none of this process's tell that there is
- * no exchange any more. There is none at first. */
+/* Number of messages of the peer's in succession that met none of this process's: there is no
+ * exchange any more then. There is none at first. */
 #define EXCHANGE_ALONE 4
 
-/* Where there is no exchange, one message in so many is taken for one of an exchange, to see
+/* Where there is no exchange, one message in this number is taken for one of an exchange, to see
  * whether there is one again. */
 #define EXCHANGE_AGAIN 64
 

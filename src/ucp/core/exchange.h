@@ -25,8 +25,8 @@
 #define RI_EXCHANGE_RING_MAX         16384
 #define RI_EXCHANGE_RING_MAX_CROWDED 32768
 
-/* A quick ring takes messages of an exchange up to one of so many parts of the longest that it
- * takes at all: 64 KB both ways went at 27 GB/s rather than 12 by copies of one side, 256 KB at 9
+/* A quick ring takes messages of an exchange up to the longest that it takes at all, divided by
+ * this: 64 KB both ways went at 27 GB/s rather than 12 by copies of one side, 256 KB at 9
  * rather than 11. */
 #define RI_EXCHANGE_QUICK_PARTS 2
 

@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-/* A read is slow that takes so many times as long as one of memory that nobody writes. */
+/* A read is slow that takes longer than one of memory that nobody writes, times this. */
 #define PEER_SLOW_FACTOR 2
 
 ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)

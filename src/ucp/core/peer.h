@@ -40,7 +40,7 @@ static inline void ri_peer_note_hint(ri_peer_t *peer, uint8_t hint)
 }
 
 /** Note that a contiguous message of @a length bytes that the peer has announced was read by the
- * plane, by this process or by both, which took so many ticks (ucs/clock.h). The peer is told when
+ * plane, by this process or by both, which took @a ticks (ucs/clock.h). The peer is told when
  * reads of messages that a ring could take become slow, or are no longer; others are not noted. */
 void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks);
 

@@ -43,7 +43,7 @@ struct ri_rma_op {
     ucp_request_param_t param; /* that stock is called with: it calls the library back */
 };
 
-/* So many free operations are kept. */
+/* Number of free operations that are kept. */
 #define RI_RMA_KEEP 256
 
 /** @return A new operation, in no list, with the param that stock is called with. It is the

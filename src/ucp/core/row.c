@@ -6,10 +6,10 @@
 #include "send_req.h"
 #include "types/peer_types.h"
 
-/* After a row of so many messages another one is expected. */
+/* Messages in a row after which another one is expected. */
 #define ROW_LONG 4
 
-/* Messages go both ways if one direction has at most so many times as many as the other one. */
+/* Messages go both ways if one direction has at most as many as the other one has, times this. */
 #define ROW_MUTUAL 4
 
 /* Count a message of one direction, *which. */

@@ -16,7 +16,7 @@
 
 #include "types/conn_types.h"
 
-/* So many long messages of one direction are counted, then half of them. */
+/* Long messages of one direction that are counted; then the count is halved. */
 #define RI_ROW_COUNTED 256
 
 /** Ask whether a long message, which is about to be sent within the host, is one of a row. Each

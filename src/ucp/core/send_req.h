@@ -17,8 +17,8 @@
  * the next one of @a conn, in case it takes that. It is in conn->sends from here on. */
 void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag);
 
-/* So many of the latest messages of a conn are looked at: what was announced long ago waits for a
- * receive that is not posted. */
+/* Number of the latest messages of a conn that are looked at: what was announced long ago waits for
+ * a receive that is not posted. */
 #define RI_SEND_LATEST 4
 
 /** @return Whether one of the latest messages of a conn was announced, and is not known to be

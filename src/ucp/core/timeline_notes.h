@@ -24,7 +24,7 @@ void ri_timeline_notes_send_by(const ri_send_req_t *req);
 void ri_timeline_notes_recv(const ri_recv_req_t *recv, const ri_stream_t *stream,
                             uint32_t sn, uint64_t length);
 
-/** @return Whether a message of so many bytes is noted by itself. */
+/** @return Whether a message of @a length bytes is noted by itself. */
 static inline int ri_timeline_takes(const ri_worker_t *worker, uint64_t length)
 {
     return (length > ri_config.eager_thresh) &&

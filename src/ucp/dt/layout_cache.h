@@ -53,7 +53,7 @@ void ri_layouts_out_set(ri_layouts_out_t *out, unsigned slot, ri_layout_t *layou
  * generation. */
 void ri_layouts_out_unset(ri_layouts_out_t *out, unsigned slot);
 
-/* So many RTRs of a ring may name layouts at a time, each by its grant. */
+/* Number of RTRs of a ring that may name layouts at a time, each by its grant. */
 #define RI_LAYOUTS_IN_USES 32
 
 /* Elements of a layout of a peer. */

@@ -43,7 +43,7 @@ typedef struct reader {
 static int read_type(reader_t *reader, uintptr_t handle, read_type_t *type);
 
 /* @return Whether the type has as many arguments of each kind, and more of the first kind than that
- * if @a each is set: so many for each of a number that is the first of them. */
+ * if @a each is set: @a each for each of a number that is the first of them. */
 static int read_has(const read_args_t *args, int ints, int each, int addresses_each)
 {
     const ri_mpi_envelope_t *envelope = &args->envelope;

@@ -22,7 +22,7 @@ enum {
     LAYOUT_WIRE_SAME    /* in a list: the same node as the one before */
 };
 
-/* A number has so many bytes at most. */
+/* Bytes of a number, at most. */
 #define LAYOUT_WIRE_NUMBER_MAX 10
 
 /* Places and lengths are divided by this power of two at most. */
@@ -48,7 +48,7 @@ typedef struct wire_in {
     ri_layout_builder_t builder;
 } wire_in_t;
 
-/* All bits of places and lengths, as far as so many entries go. */
+/* All bits of places and lengths, as far as the entries that are left go. */
 typedef struct wire_bits {
     uint64_t all;
     size_t left; /* entries that may still come */

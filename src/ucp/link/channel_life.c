@@ -16,14 +16,15 @@
 
 #include <stdlib.h>
 
-/* As for rings: the peer was silent while so many messages came from others. */
+/* A channel may be taken from a peer that was silent while this number of messages came from
+ * others. */
 #define CHANNEL_IDLE_MESSAGES 1024
 
 /* Bounds what a mistyped UCXRI_IB_EAGER_PEERS costs. */
 #define CHANNEL_PEERS_MAX 4096u
 
 /* A stream whose sender has refused is thought about again after twice as many messages each
- * time, up to so many times. */
+ * time, up to this number of times. */
 #define CHANNEL_SHIFT_MAX 16
 
 /* A credit has ended. */

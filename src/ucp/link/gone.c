@@ -22,7 +22,7 @@ double ri_gone_interval = 0.05;
 double ri_gone_sleep    = 0.2;
 
 /* A peer may have ended in order, with its last messages still in UCX's hands. So it has to be
- * gone at so many looks in a row, between which progress was called. */
+ * gone at this number of looks in a row, between which progress was called. */
 #define GONE_LOOKS 2
 
 /* Progress calls until the next look. */

@@ -9,7 +9,7 @@
 #include "../core/types/module.h"
 #include "../../ucs/clock.h"
 
-/* Buffers to be released are looked at after so many progress calls. */
+/* Progress calls after which buffers to be released are looked at. */
 #define RELEASE_CALLS 256u
 
 /* Through a network a message of their own interrupts the sender: there they wait at least so long

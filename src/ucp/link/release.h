@@ -17,7 +17,7 @@
 
 #include "../core/worker.h"
 
-/** So many seconds what is released through a network waits for company; tests change it. */
+/** Seconds that what is released through a network waits for company; tests change it. */
 extern double ri_release_time;
 
 /**

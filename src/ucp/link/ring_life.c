@@ -22,12 +22,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A ring may be taken from a peer that was silent while so many messages came from
- * others. */
+/* A ring may be taken from a peer that was silent while this number of messages came
+ * from others. */
 #define RING_IDLE_MESSAGES 1024
 
-/* A ring is asked for again when it would have been of use so many more times; then twice as
- * many, and so on. */
+/* Further times that a ring would have been of use, after which it is asked for again; then twice
+ * as many, and so on. */
 #define RING_ASK_AGAIN     16u
 #define RING_ASK_SHIFT_MAX 12u
 

@@ -16,7 +16,7 @@ double ri_way_backoff = 0.01;
 /* The longest time between two ways that fail, in seconds. */
 #define WAY_BACKOFF_MAX 10.0
 
-/* A way that found no room on either side is tried again after so many times ri_way_backoff. */
+/* A way that found no room on either side is tried again after ri_way_backoff, times this. */
 #define WAY_WAIT 10
 
 #define WAY_STATE(_name) (1u << RI_WAY_##_name)

@@ -11,7 +11,8 @@
  * the peer has given up its end of the present one.
  *
  * A way that fails again and again is not made for ever: each try waits longer than the one
- * before, and there are only so many in a row. A transfer that has ended well sets them back.
+ * before, and there are at most RI_WAY_TRIES_MAX in a row. A transfer that has ended well sets them
+ * back.
  *
  * A way is of one of two kinds, by connections (rc) or by datagrams (ud); who asks for it chooses.
  * Ways of ud take nothing of the device for each peer, so they are for those peers for which

@@ -9,7 +9,7 @@
 #include "../core/types/module.h"
 #include "../core/worker.h"
 
-/* A class that has not been asked for during so many operations may give way. */
+/* Operations during which a class has to go unasked for until it may give way. */
 #define MATCH_CLASS_IDLE 1024
 
 /* Receives of another mask that are looked at for whether they overlap. */

@@ -13,16 +13,17 @@
 
 #define SENDER_MAP_LOG2 10
 
-/* So many RTRs in a row may go unused before a class stops to send them, if none was of use
- * so far; and so many more if they were. */
+/* RTRs in a row that may go unused before a class stops to send them: if none was of use so far,
+ * and if they were. */
 #define SENDER_MAP_CREDIT_NEW 2
 #define SENDER_MAP_CREDIT_MAX 4
 
-/* So many messages that would have used an RTR bring a class back. */
+/* The lowest credit: messages that would have used an RTR bring a class back from there. */
 #define SENDER_MAP_CREDIT_MIN (-2)
 
-/* An RTR that costs more than a message and goes unused counts for so many, also where senders take
- * turns. So many messages without an RTR bring a class back that was stopped by such RTRs. */
+/* How many others an RTR counts for that costs more than a message and goes unused, also where
+ * senders take turns; and how many messages without an RTR, at least and at most, bring a class
+ * back that was stopped by such RTRs. */
 #define SENDER_MAP_COSTLY    2
 #define SENDER_MAP_PAUSE_MIN 16
 #define SENDER_MAP_PAUSE_MAX 4096

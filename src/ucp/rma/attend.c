@@ -23,10 +23,10 @@
 #define ATTEND_STACK (256 * 1024)
 
 /* Whoever has called mostly has more to ask, as a lock is taken, used and given back: the next ones
- * do not have to call, if they come within so many seconds. */
+ * do not have to call, if they come within this time, in seconds. */
 #define ATTEND_STAY 10e-6
 
-/* It goes to sleep after so many seconds all the same, unless it is called again: what comes
+/* Seconds after which the thread goes to sleep all the same, unless it is called again: what comes
  * without a call can be done by others, and the processor is the application's. */
 #define ATTEND_STAY_MAX 1e-3
 

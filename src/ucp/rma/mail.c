@@ -12,7 +12,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* So many seconds the thread of a target gets that was called. It answers within some 10 us, and
+/* Seconds that the thread of a target gets that was called. It answers within some 10 us, and
  * within some turns of all others where more programs run than there are processors. A process that
  * is gone, or was stopped, does not. */
 #define MAIL_CALLED 0.2

@@ -23,7 +23,7 @@ typedef enum ri_mail_fate {
 } ri_mail_fate_t;
 
 /** @return Whether an operation of @a length bytes is to be asked for, which this process can do by
- * so many system calls: an answer takes less time. A target that did not look of late is not asked
+ * @a calls system calls: an answer takes less time. A target that did not look of late is not asked
  * for some operations, each call being one of them, unless an answer saves more than a look in vain
  * costs. */
 int ri_mail_pays(ri_reach_t *reach, size_t length, unsigned calls);
@@ -65,8 +65,8 @@ ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
 ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, void *result, unsigned *withdrawn);
 
-/** Have the target carry out an operation, as ri_mail_ask(), that this process can do by so many
- * system calls, unless these take less time: then nothing is done, and RI_MAIL_WITHDRAWN is
+/** Have the target carry out an operation, as ri_mail_ask(), that this process can do by @a
+ * calls system calls, unless these take less time: then nothing is done, and RI_MAIL_WITHDRAWN is
  * returned. */
 ri_mail_fate_t ri_mail_ask_quickly(ri_reach_t *reach, const ri_mailbox_head_t *head,
                                    const void *data, void *result, unsigned calls,

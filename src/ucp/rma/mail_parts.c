@@ -55,7 +55,8 @@ static int parts_try(ri_reach_t *reach, ri_quick_t *quick, size_t length)
     return 1;
 }
 
-/* So much has gone in parts, which has taken so many ticks: a system call may have been faster. */
+/* @a length bytes have gone in parts, which has taken @a ticks: a system call may have been
+ * faster. */
 static void parts_judge(ri_quick_t *quick, size_t length, uint64_t ticks)
 {
     if (length > PARTS_FAR) {

@@ -72,7 +72,7 @@ static ri_noinline void queue_wait_for_end(ri_reach_t *reach, uint32_t number)
     }
 }
 
-/* @return Whether an operation is over after so many looks. */
+/* @return Whether an operation is over after RI_MAIL_LOOKS looks. */
 static int queue_look(ri_reach_t *reach, uint32_t number)
 {
     unsigned looks;

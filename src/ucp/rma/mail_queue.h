@@ -21,21 +21,21 @@
  * within some 20, and within 60 if its core is far. */
 #define RI_MAIL_LOOKS 64
 
-/* How long so many looks take, in ns: some 20 each. */
+/* How long RI_MAIL_LOOKS looks take, in ns: some 20 each. */
 #define RI_MAIL_LOOKS_TIME 1200.0
 
 /* The most copies that are made here, without asking, when a target did not look. */
 #define RI_MAIL_SKIP_MAX 32
 
-/** @return How many ns an answer to an operation of @a length bytes saves, which takes so many
- * system calls otherwise. */
+/** @return How many ns an answer to an operation of @a length bytes saves, which takes
+ * @a calls system calls otherwise. */
 static inline double ri_mail_queue_gain(size_t length, unsigned calls)
 {
     return calls * ri_costs.plane.call + length / ri_costs.plane.rate -
            ri_costs_mail(&ri_costs, length);
 }
 
-/** A target did not look at an operation of @a length bytes, for which so many system calls are
+/** A target did not look at an operation of @a length bytes, for which @a calls system calls are
  * made now. It is not asked for the next ones, until these have taken as much more time than an
  * answer as the look was in vain. */
 static inline void ri_mail_queue_skip(ri_reach_t *reach, size_t length, unsigned calls)
@@ -102,7 +102,7 @@ extern double ri_mail_queue_patience;
  */
 uint32_t ri_mail_queue_wait(ri_reach_t *reach, uint32_t end);
 
-/** Wait for an operation as long as it is under way, but no longer than so many seconds, and no
+/** Wait for an operation as long as it is under way, but no longer than @a seconds, and no
  * longer than the target lives. It is not withdrawn. */
 void ri_mail_queue_wait_long(ri_reach_t *reach, uint32_t number, double seconds);
 

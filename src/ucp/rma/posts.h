@@ -46,7 +46,7 @@ static inline int ri_posts_has_work(const ri_worker_t *worker)
 }
 
 /** Look at posted puts. Those that are over need no settling any more. Those that are not over
- * after so many calls are settled. */
+ * after some calls are settled. */
 void ri_posts_progress(ri_worker_t *worker);
 
 #endif

@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many reaches are kept without users. */
+/* Number of reaches that are kept without users. */
 #define REACHES_KEPT RI_MAILBOX_SLOTS
 
-/* For so many seconds a process that was seen is not looked for again. */
+/* Seconds for which a process that was seen is not looked for again. */
 #define REACH_PROVED 0.1
 
 static struct {

@@ -23,7 +23,7 @@
 
 #include <math.h>
 
-/* A close is given up after so many progress calls at least: the time in which the application
+/* Progress calls after which a close is given up, at least: the time in which the application
  * calls none must not count. */
 #define CLOSE_CALLS 16
 
@@ -293,7 +293,7 @@ static double close_limit(const ri_conn_t *conn)
                                       ri_config.close_timeout;
 }
 
-/* Look, and count the time. @return Whether nothing has moved for so many seconds. */
+/* Look, and count the time. @return Whether nothing has moved for @a limit seconds. */
 static int close_is_idle(ri_conn_t *conn, ri_close_wait_t *wait, double limit)
 {
     double now = ri_clock_now();

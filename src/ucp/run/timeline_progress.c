@@ -10,10 +10,10 @@
 #include "timeline_progress.h"
 #include "report_values.h"
 
-/* So many times the shortest span that is noted, which is 10 us. */
+/* Time from one sample to the next, at least, in shortest spans that are noted, which is 10 us. */
 #define PROGRESS_SAMPLE 1000
 
-/* So many times as long as a sample takes. */
+/* Time from one sample to the next, at least, in times that the latest one has taken. */
 #define PROGRESS_COST 100
 
 static void progress_sample(ri_worker_t *worker)

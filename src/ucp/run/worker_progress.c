@@ -22,13 +22,14 @@
 
 #include <stddef.h>
 
-/* After a record came through a ring, more are expected for so many polls. */
+/* Polls for which more records are expected after one came through a ring. */
 #define WORKER_RING_CREDIT 1024
 
 /* While worker->linger counts down, the network is looked at in every such call. */
 #define WORKER_LINGER_STEP 32
 
-/* Stock's progress is cheap if so many calls take no longer than that, each, in seconds. */
+/* Stock's progress is cheap if this number of calls take no longer than the second number, each,
+ * in seconds. */
 #define WORKER_STOCK_CALLS 8
 #define WORKER_STOCK_CHEAP 40e-9
 

@@ -39,7 +39,7 @@ int ri_worker_has_work(ri_worker_t *worker);
  */
 void ri_worker_housekeeping(ri_worker_t *worker);
 
-/* After stock's progress found something, more is expected there for so many calls. */
+/* Calls of stock's progress in which more is expected after it found something. */
 #define RI_WORKER_STOCK_CREDIT 256
 
 /* Stock's progress is called so often in a call; more often in one that waits for nothing else. */

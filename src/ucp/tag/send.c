@@ -29,7 +29,7 @@
 #include "../proto/rtr/rtr_known.h"
 #include "../rma/posts.h"
 
-/* A receiver that has not told its id after so many messages is asked for it. */
+/* Messages after which a receiver that has not told its id is asked for it. */
 #define SEND_ASK_AFTER 4
 
 void ri_tag_send_return_number(ri_conn_t *conn, uint32_t sn, uint64_t tag,

@@ -133,8 +133,8 @@ typedef struct ri_wire_rtr {
     uint32_t generation; /* of the grant */
 } __attribute__((packed)) ri_wire_rtr_t;
 
-/* So many RTRs that went as messages, not by a ring, may be out at one peer at a time. Each of them
- * has an entry. */
+/* Number of RTRs that went as messages, not by a ring, and may be out at one peer at a time. Each
+ * of them has an entry. */
 #define RI_WIRE_RTR_ENTRIES 32
 
 /* An RTR through a network, for a plane through a network. */

@@ -17,7 +17,7 @@
 #define RI_TIMELINE_VERSION 1
 #define RI_TIMELINE_MARK    0x4b4c4254u
 
-/* So many entries a block has at most. */
+/* Number of entries that a block has at most. */
 #define RI_TIMELINE_ENTRIES 1024
 
 /* The start of a file. Texts end with a zero, and are cut off where they are too long. */

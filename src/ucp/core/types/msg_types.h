@@ -10,7 +10,7 @@
 #include "types.h"
 #include "../../../ucs/tag_index.h"
 
-/* By so many masks messages and receives are indexed (match/match.h). */
+/* Number of masks by which messages and receives are indexed (match/match.h). */
 #define RI_MATCH_CLASSES 6
 
 /* The only list of the kinds of messages, by where the payload of one is that waits for its receive

@@ -61,16 +61,16 @@ typedef struct ri_peer_way {
     uint8_t address[RI_PLANE_ADDRESS_MAX]; /* CONNECTED: of the peer's end */
 } ri_peer_way_t;
 
-/* So many messages may go by a ring of which the peer is taken to wait for them, although it has
+/* Messages that may go by a ring of which the peer is taken to wait for them, although it has
  * not said so again. The next one is announced, and its FIN says it. */
 #define RI_PEER_HINT_FRESH 32
 
-/* So many long messages in a row that were neither waited for nor asked for soon: this process is
- * away. */
+/* Long messages in a row that were neither waited for nor asked for soon, from which on this
+ * process is away. */
 #define RI_PEER_HINT_MISSED 3
 
-/* The peer's messages are read slowly after so many slow reads, of which each other one makes up
- * for two. Of the messages that go through the ring for that, one in RI_PEER_SLOW_PROBE is
+/* Slow reads after which the peer's messages are read slowly; each other read makes up for two
+ * slow ones. Of the messages that go through the ring for that, one in RI_PEER_SLOW_PROBE is
  * announced all the same, to see whether it is still so. */
 #define RI_PEER_SLOW_TIMES 16
 #define RI_PEER_SLOW_PROBE 32
@@ -133,8 +133,8 @@ struct ri_peer {
 
     /* Whether messages go both ways at the same time (core/exchange.h). */
     struct {
-        /* messages go both ways until so many more of the peer's have met none of this process's;
-         * 0: they do not */
+        /* number of further messages of the peer's that have to meet none of this process's until
+         * messages do not go both ways any more; 0: they do not */
         uint8_t met;
         uint8_t untried; /* messages that were sent while met was 0, modulo 256 */
     } exchange;

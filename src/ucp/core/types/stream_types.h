@@ -15,7 +15,7 @@
 
 #include <limits.h>
 
-/* ri_stream_t.am_left: no ring or channel is thought about, as so many messages never come. */
+/* ri_stream_t.am_left: no ring or channel is thought about, as this number is never reached. */
 #define RI_STREAM_AM_NEVER UINT_MAX
 
 /*

@@ -151,8 +151,8 @@ typedef struct ri_window_reach_ops {
                              size_t num_local, const ri_segment_t *remote,
                              size_t num_remote, size_t length);
 
-    /** @return Whether an operation on so many bytes is to be asked for, in one or several pieces,
-     * which this process can do by so many system calls: an answer takes less time. */
+    /** @return Whether an operation on @a length bytes is to be asked for, in one or several
+     * pieces, which this process can do by @a calls system calls: an answer takes less time. */
     int (*pays)(void *reach, size_t length, unsigned calls);
 
     /** Have the process do an operation, by apply() of its server, and wait for its end, unless so

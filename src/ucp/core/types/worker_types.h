@@ -31,7 +31,7 @@ typedef struct ri_worker_net {
     ri_plane_t *rc;       /* the plane by connections; NULL: none */
     ri_plane_t *ud;       /* the plane by datagrams; NULL: none */
     ucs_list_link_t ways; /* peers with an end of a way, by their latest use */
-    unsigned num_ways;    /* ways by connections, of which there may be only so many */
+    unsigned num_ways;    /* ways by connections, whose number is limited */
     int way_ends_untold;  /* a peer may have way.end_untold */
     unsigned failures;    /* ri_plane_t.failures of both planes at the latest look */
     int lost;             /* a stream has rtr.lost */
@@ -44,7 +44,7 @@ typedef struct ri_worker_net {
 typedef struct ri_worker_rings {
     unsigned num_stopping; /* rings that were asked back */
     unsigned max;          /* 0: rings are not used on this worker */
-    unsigned crowd; /* with so many rings the host has fewer processors than processes */
+    unsigned crowd; /* number of rings from which on processes outnumber processors */
     unsigned num_shelves; /* that peers may put parts on (proto/coop/coop_shelf.h) */
     uint64_t clock;       /* messages delivered, by any route */
 } ri_worker_rings_t;

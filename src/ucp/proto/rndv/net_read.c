@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* At most so many parts, none but the last one shorter. */
+/* Parts at most, and their bytes; none but the last one is shorter. */
 #define NET_READ_PARTS      8
 #define NET_READ_PART_BYTES 65536
 

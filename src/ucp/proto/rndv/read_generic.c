@@ -12,8 +12,8 @@
 /* Data for a generic datatype passes through memory of this size. */
 #define READ_STAGE_BYTES 65536
 
-/* Runs of this mean length are read into place, so many at a time: an entry of the list costs less
- * than to copy them once more. */
+/* Mean length from which on runs are read into place, and how many of them at a time: an entry of
+ * the list costs less than to copy them once more. */
 #define READ_RUN_BYTES 1024
 #define READ_RUNS      256
 

@@ -9,7 +9,7 @@
 #include "rtr_queue.h"
 #include "rtr_state.h"
 
-/* So many tags at once, at least, need no search. */
+/* Number of tags at once that need no search, at least. */
 #define DEEP_TAGS 4
 
 static int deep_is_waiting(const ri_recv_req_t *recv)

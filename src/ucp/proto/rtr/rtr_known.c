@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* So many messages without an RTR in a row tell that the receiver is not early any more. */
+/* Messages without an RTR in a row, after which the receiver is not early any more. */
 #define KNOWN_EXCEPTIONS 4
 
 void ri_rtr_known_open(ri_conn_t *conn)

@@ -19,10 +19,10 @@
  * transfers take a processor's time.) */
 #define RTR_BUSY 5
 
-/* So many bytes a microsecond an application copies that does other things as well. */
+/* Bytes that an application copies in a microsecond if it does other things as well. */
 #define RTR_SOON_BYTES 2048
 
-/* So many messages in a row that were not waited for tell that the next one will not be. */
+/* Messages in a row that were not waited for, after which the next one will not be, either. */
 #define RTR_WAITED 3
 
 /* A message that is found by the first poll behind its receive was there before it. */

@@ -62,8 +62,9 @@ int ri_rtr_net_is_possible(const ri_stream_t *stream)
            !(stream->worker->context->features & UCP_FEATURE_WAKEUP);
 }
 
-/* Memory that is registered for a grid, gaps and all, has at most so many times its bytes, and so
- * many bytes: its pages are pinned, also those that the program has never touched. */
+/* Memory that is registered for a grid, gaps and all, has at most the bytes of the
+ * grid, times the first number, and no more than the second: its pages are pinned, also those that
+ * the program has never touched. */
 #define RTR_HULL_FACTOR 4
 #define RTR_HULL_MAX    (256l << 20)
 

@@ -78,8 +78,8 @@ static inline void ri_rtr_state_set(ri_recv_req_t *recv, ri_rtr_state_t state)
     }
 }
 
-/** Receives of one tag and mask that may have RTRs: the oldest so many. Bounds the search for
- * those that count a receive. */
+/** Number of receives of one tag and mask that may have RTRs: the oldest ones. It bounds the search
+ * for those that count a receive. */
 #define RI_RTR_DEPTH 64
 
 #endif

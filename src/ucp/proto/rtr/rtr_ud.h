@@ -28,7 +28,7 @@
 #include "../../core/worker.h"
 #include "../../order/recv_start.h"
 
-/* For so many seconds no RTR is sent after one had to give its queue pair up. The time grows up to
+/* Seconds for which no RTR is sent after one had to give its queue pair up. The time grows up to
  * the second number if that happens again and again. Tests change the first one. */
 extern double ri_rtr_ud_backoff;
 #define RI_RTR_UD_BACKOFF_MAX 0.1

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* The longest pause is so many times the first one. */
+/* The longest pause is the first one, times this. */
 #define REG_FULL_BACKOFF_MAX 100.0
 
 double ri_reg_full_backoff = 0.1;

@@ -50,7 +50,7 @@ static_assert(sizeof(ri_rc_address_t) == RI_PLANE_ADDRESS_MAX, "wire format");
 /* Work requests in one chain: more need no fewer doorbells that anybody would notice. */
 #define RI_RC_CHAIN_MAX 256
 
-/* Segments of a work request. Every entry of a queue has room for so many. */
+/* Segments of a work request, for which every entry of a queue has room. */
 #define RI_RC_SGE_MAX 16
 
 /* How far a list of segments has been put into work requests. */

@@ -19,8 +19,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* There are places for the completions of so many ways at most, of some 2.5 KB each: they are made
- * at once, and a limit of ways that is larger than any job costs no more. */
+/* Number of ways for whose completions there are places, at most, of some 2.5 KB each: they are
+ * made at once, and a limit of ways that is larger than any job costs no more. */
 #define NOTIFY_MAX_WAYS 4096
 
 #define NOTIFY_POLL_BATCH 16
@@ -30,8 +30,8 @@
 #define NOTIFY_STOP_TIMEOUT 1.0
 #define NOTIFY_SLOW_TIMEOUT 0.01
 
-/* A completion queue with so many places, or half as many and so on. Ways that there is no room for
- * have no notifications. */
+/* A completion queue with *capacity places, or half as many and so on. Ways that there is no room
+ * for have no notifications. */
 static struct ibv_cq *notify_create_cq(ri_rc_plane_t *plane, unsigned *capacity)
 {
     struct ibv_cq *cq;

@@ -49,8 +49,8 @@
 
 #define RC_HOP_LIMIT 64
 
-/* Writes of up to so many bytes need not be fetched by the device: they stand in their work
- * requests, where the device has room for that. */
+/* Bytes up to which a write need not be fetched by the device: it stands in its work request,
+ * where the device has room for that. */
 #define RC_INLINE 220
 
 #define RC_INIT_MASK \

@@ -21,7 +21,7 @@
 
 #define QUEUE_OPS_BLOCK 64
 
-/* What is behind a write of so many bytes waits for some time. */
+/* Bytes of a write from which on what is behind it waits for some time. */
 #define QUEUE_LONG 4096
 
 /* Memory of operations, which is kept until the plane is closed. */

@@ -26,7 +26,8 @@
 #define HEARD_WAIT     1000000u
 #define HEARD_WAIT_MAX 64000000u
 
-/* So many in a row without an answer: nobody is there, or does not look for long. */
+/* Reminders in a row without an answer, after which it is taken that nobody is there, or does not
+ * look for long. */
 #define HEARD_REMINDERS 10
 
 static ri_ud_ep_t *heard_ep(ri_plane_ep_t *ep)

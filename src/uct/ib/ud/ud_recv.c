@@ -27,7 +27,7 @@
 
 #define RECV_POLL_BATCH 32
 
-/* With so many queues some may be left out of a poll. */
+/* One queue in the first number may be left out of a poll, and no more than the second number. */
 #define RECV_POLL_FEW 4
 #define RECV_SKIP_MAX 15
 

@@ -10,8 +10,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* More missing pieces than this part of those that were sent, of so many at least: they are
- * not worth to be told one by one. */
+/* If more pieces are missing than this share of those that were sent, of at least this number,
+ * they are not worth to be told one by one. */
 #define RX_LOSS_PIECES 32
 #define RX_LOSS_SHARE  (3. / 4)
 

@@ -25,8 +25,8 @@
 
 #define SEND_POLL_BATCH 16
 
-/* So many chains of a transfer are posted before another one's turn comes. What goes on
- * at the same time is more memory and more queues for both sides to go through. */
+/* Chains of a transfer that are posted before another one's turn comes. What goes on at the
+ * same time is more memory and more queues for both sides to go through. */
 #define SEND_TURN 8
 
 static int send_is_out(const ri_ud_plane_t *plane, const ri_ud_send_t *send)
