@@ -24,8 +24,8 @@
 #include "../proto/rndv/rndv_ud.h"
 #include "../proto/rtr/rtr_layout.h"
 #include "../proto/rtr/rtr_send_host.h"
-#include "../proto/rtr/rtr_send_net.h"
 #include "../proto/rtr/rtr_send_ud.h"
+#include "../proto/rtr/rtr_send_words.h"
 #include "../proto/rtr/rtr_revoked.h"
 #include "../proto/rtr/rtr_ud.h"
 #include "../proto/rtr/rtr_used.h"
@@ -320,7 +320,7 @@ static ucs_status_t handle_rtr_from_am(ri_worker_t *worker, ri_stream_t *stream,
 
 static void handle_rtr(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
-    ri_rtr_send_net_handle_rtr(conn, msg);
+    ri_rtr_send_words_handle_rtr(conn, msg);
 }
 
 /* In a ring an RTR has another form, and names a grant of that ring. */
@@ -410,6 +410,6 @@ const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
         [RI_WIRE_RTR_LAYOUT]     = {.to_conn = handle_rtr},
         [RI_WIRE_LAYOUT_REFUSED] = {.from_am = handle_layout_refused},
         [RI_WIRE_RTR_UD]         = {.to_conn = ri_rtr_send_ud_handle_rtr},
-        [RI_WIRE_REVOKE]         = {.to_conn = ri_rtr_send_net_handle_revoke},
+        [RI_WIRE_REVOKE]         = {.to_conn = ri_rtr_send_words_handle_revoke},
         [RI_WIRE_REVOKED]        = {.to_stream = ri_rtr_revoked_handle},
         [RI_WIRE_USED]           = {.to_stream = ri_rtr_used_handle}};

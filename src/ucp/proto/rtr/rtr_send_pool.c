@@ -18,6 +18,7 @@
 #include "../../link/way.h"
 #include "../pool/pool_send.h"
 #include "rtr_send_net.h"
+#include "rtr_send_untold.h"
 #include "rtr_write.h"
 
 #include <stdlib.h>
@@ -113,7 +114,7 @@ static void rtr_send_pool_end(ri_net_transfer_t *op, int ending)
         ri_net_transfer_lost_way(op, conn);
     }
     if (conn != NULL) {
-        ri_rtr_send_net_not_untold(conn, buffer->sn);
+        ri_rtr_send_untold_remove(conn, buffer->sn);
         conn->counters.tx_written_bytes += (op->status == UCS_OK) ? buffer->length : 0;
     }
     rtr_send_pool_finish(op, ending);
@@ -255,7 +256,7 @@ static ucs_status_t rtr_send_pool_start(ri_send_req_t *req, const ri_send_terms_
     status = rtr_send_pool_copy_and_write(write, req, rtr);
     if (ri_likely(status == UCS_INPROGRESS)) {
         ri_net_transfer_started(&write->op, buffer->length);
-        ri_rtr_send_net_untold(conn, req->sn, rtr);
+        ri_rtr_send_untold_add(conn, req->sn, rtr);
         return UCS_OK;
     }
     return rtr_send_pool_not_started(write, status);

@@ -6,7 +6,7 @@
  * does not arrive by the target of the RTR, the receiver answers the RTS as one without an RTR.
  */
 #include "rtr_send_ud.h"
-#include "rtr_send_net.h"
+#include "rtr_send_words.h"
 #include "../../core/types/module.h"
 #include "../rndv/rndv.h"
 #include "../rndv/rndv_ud.h"
@@ -73,13 +73,13 @@ void ri_rtr_send_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
         ++worker->counters.rx_malformed;
         return;
     }
-    if (!ri_rtr_send_net_note(conn, ri_ud_run_way(conn->peer), msg)) {
+    if (!ri_rtr_send_words_note(conn, ri_ud_run_way(conn->peer), msg)) {
         return;
     }
     place = rtr_send_ud_place(conn, msg->entry);
     if (place != NULL) { /* else it is as one that waits for ever */
         memcpy(place, msg->target, sizeof(target));
-        ri_rtr_send_net_add(conn, msg, RI_RTR_UD, target.length);
+        ri_rtr_send_words_add(conn, msg, RI_RTR_UD, target.length);
     }
 }
 

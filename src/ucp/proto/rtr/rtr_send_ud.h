@@ -13,8 +13,8 @@
 #include "../../core/worker.h"
 #include "../../match/rtr_table.h"
 
-/** Handler of RTR_UD: keep it for the message that it is for, as ri_rtr_send_net_handle_rtr() does.
- * Without memory for its target it is never used, but can be withdrawn. */
+/** Handler of RTR_UD: keep it for the message that it is for, as ri_rtr_send_words_handle_rtr()
+ * does. Without memory for its target it is never used, but can be withdrawn. */
 void ri_rtr_send_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
                                const ri_wire_msg_t *msg);
 

@@ -2,7 +2,7 @@
 
 /*
  * Receives that are offered through a network, and the order that this leaves. (protocol-rndv.md
- * section 4; src/ucp/proto/rtr/rtr_net.c, rtr_send_net.c) The tests run
+ * section 4; src/ucp/proto/rtr/rtr_net.c, rtr_send_net.c, rtr_send_words.c) The tests run
  * src/ucp/proto/rtr/rtr_entries.c and src/ucp/proto/rtr/rtr_learn.c, too.
  */
 

@@ -10,7 +10,7 @@
 #include "rtr_net_test.h"
 
 extern "C" {
-#include "ucp/proto/rtr/rtr_send_net.h"
+#include "ucp/proto/rtr/rtr_send_untold.h"
 #include "ucp/proto/rtr/rtr_lost.h"
 #include "ucp/proto/rtr/rtr_state.h"
 }
@@ -542,7 +542,7 @@ TEST_F(test_rtr_net_ends, numbers_to_tell_with_a_gap)
     for (unsigned i = 0; i < 4; ++i) {
         s.push_back(send());
     }
-    ri_rtr_send_net_not_untold(m_conn, sn + 2);
+    ri_rtr_send_untold_remove(m_conn, sn + 2);
     send_ptr after = send(8, TAG + 1);
     ASSERT_EQ(2u, m_ab->count(RI_WIRE_USED));
     EXPECT_EQ(sn + 1, m_ab->sent[0].parse().value);
