@@ -425,11 +425,12 @@ static int check_switch(check_t *check, const char *name)
     if (ri_switch_is_on(value)) {
         return 1;
     }
-    check_because(check, CHECK_NO_SWITCH, "%s is %s%s", name,
-                  (value == NULL)    ? "not set" :
-                  (value[0] == '\0') ? "empty" :
-                                       "",
-                  (value == NULL) ? "" : value);
+    if ((value == NULL) || (value[0] == '\0')) {
+        check_because(check, CHECK_NO_SWITCH, "%s is %s", name,
+                      (value == NULL) ? "not set" : "empty");
+    } else {
+        check_because(check, CHECK_NO_SWITCH, "%s is '%s'", name, value);
+    }
     if (!strcmp(name, RI_SWITCH_VARIABLE)) {
         check_remedy(check, "set " RI_SWITCH_VARIABLE "=" RI_SWITCH_VALUE
                             ", or start the program by ucxri_run");
@@ -451,7 +452,7 @@ static int check_variables(check_t *check, const char *library)
         check_not_loaded(check, library);
     } else if (check_switch(check, RI_SWITCH_VARIABLE)) {
         check_because(check, CHECK_NO_FAULT,
-                      "LD_PRELOAD has %s and " RI_SWITCH_VARIABLE " is %s", library,
+                      "LD_PRELOAD has %s and " RI_SWITCH_VARIABLE " is '%s'", library,
                       scheme);
         return 1;
     }
@@ -478,7 +479,7 @@ void check_environment(check_t *check, const char *program)
     if ((check->fault == CHECK_NO_FAULT) && (check->hint[0] == '\0') &&
         (ri_switch_read(getenv(RI_SWITCH_VARIABLE)) == RI_SWITCH_MEANT)) {
         snprintf(check->hint, sizeof(check->hint),
-                 RI_SWITCH_VARIABLE "=%.64s " RI_SWITCH_IS_MEANT,
+                 RI_SWITCH_VARIABLE "='%.64s' " RI_SWITCH_IS_MEANT,
                  getenv(RI_SWITCH_VARIABLE));
     }
     check_note_windows(check, getenv("LD_PRELOAD"));

@@ -302,7 +302,7 @@ static void print_found(void)
     if (scheme == NULL) {
         wrap_named(stdout, "switch", "UCX_RNDV_SCHEME is not set here");
     } else {
-        wrap_named(stdout, "switch", "UCX_RNDV_SCHEME=%s%s", scheme,
+        wrap_named(stdout, "switch", "UCX_RNDV_SCHEME='%s'%s", scheme,
                    ri_switch_is_on(scheme) ? "" :
                                              " (not recv_init: the library is inert)");
     }

@@ -132,11 +132,12 @@ static void env_tell_replaced(const char *name, const char *value)
 {
     switch (ri_switch_read(value)) {
     case RI_SWITCH_MEANT:
-        fprintf(stderr, "ucxri_run: %s=%s " RI_SWITCH_IS_MEANT "\n", name, value);
+        fprintf(stderr, "ucxri_run: %s='%s' " RI_SWITCH_IS_MEANT "\n", name, value);
         break;
     case RI_SWITCH_OTHER:
         fprintf(stderr,
-                "ucxri_run: %s=%s is replaced by " RI_SWITCH_VALUE " (--off keeps it)\n",
+                "ucxri_run: %s='%s' is replaced by " RI_SWITCH_VALUE
+                " (--off keeps it)\n",
                 name, value);
         break;
     default:

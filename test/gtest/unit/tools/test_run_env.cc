@@ -163,15 +163,23 @@ TEST_F(test_run_env_switch, other_values_are_replaced)
 {
     setenv("UCX_RNDV_SCHEME", "put_zcopy", 1);
     setenv("MPI_UCX_RNDV_SCHEME", "am", 1);
-    EXPECT_EQ("ucxri_run: UCX_RNDV_SCHEME=put_zcopy is replaced by recv_init (--off "
+    EXPECT_EQ("ucxri_run: UCX_RNDV_SCHEME='put_zcopy' is replaced by recv_init (--off "
               "keeps it)\n"
-              "ucxri_run: MPI_UCX_RNDV_SCHEME=am is replaced by recv_init (--off keeps "
+              "ucxri_run: MPI_UCX_RNDV_SCHEME='am' is replaced by recv_init (--off keeps "
               "it)\n",
               on(1));
     EXPECT_EQ("(unset)", get("MPI_UCX_RNDV_SCHEME"));
 
     setenv("UCX_RNDV_SCHEME", "recv-init", 1);
     EXPECT_EQ("", on(0));
+}
+
+TEST_F(test_run_env_switch, a_blank_at_the_end_is_seen)
+{
+    setenv("UCX_RNDV_SCHEME", "recv_init ", 1);
+    EXPECT_EQ("ucxri_run: UCX_RNDV_SCHEME='recv_init ' is misspelt: it counts as "
+              "recv_init\n",
+              on(1));
 }
 
 TEST_F(test_run_env_switch, off_keeps_the_rest)
