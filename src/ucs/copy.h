@@ -55,16 +55,25 @@ static inline void ri_copy(void *dst, const void *src, size_t length)
     }
 }
 
+/** Payloads above this are copied by memcpy. */
+#define RI_COPY_LINES_MAX 512
+
 /**
  * Copy a payload into or out of cache lines that another core is about to take, or has
  * just written, and on which it starts. More than a line is copied line by line: memcpy
- * looks at the end first, and sets the prefetcher on lines that the other core uses.
+ * looks at the end first, and sets the prefetcher on lines that the other core uses. Above
+ * RI_COPY_LINES_MAX its wider loads and stores are worth more: they have more lines on
+ * their way at a time.
  */
 static inline void ri_copy_lines(void *dst, const void *src, size_t length)
 {
     uint8_t *d       = (uint8_t *)dst;
     const uint8_t *s = (const uint8_t *)src;
 
+    if (length > RI_COPY_LINES_MAX) {
+        memcpy(d, s, length);
+        return;
+    }
     for (; length > 64; length -= 64, d += 64, s += 64) {
         memcpy(d, s, 64);
     }

@@ -69,7 +69,9 @@ static ri_inline int parts_put(ri_ring_tx_t *tx, const parts_message_t *parts)
 {
     uint32_t length = parts->length;
     int streams     = ri_ring_tx_streams(tx, length, 0);
-    uint32_t part   = streams ? RI_RING_STREAM_PART : ri_ring_part_length(length);
+    uint32_t part   = (streams && (length > RI_RING_STREAM_PART)) ?
+                              RI_RING_STREAM_PART :
+                              ri_ring_part_length(length); /* never the whole */
     uint32_t lines  = ri_ring_lines_in_parts(length, part);
     uint8_t type    = RI_RING_START;
     uint64_t begin  = 0;

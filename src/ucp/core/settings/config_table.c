@@ -110,7 +110,7 @@ const ri_config_field_t ri_config_fields[] = {
          .flags = RI_CONFIG_INF},
         {"RING_FAR", RI_CONFIG_TERNARY, "auto", FIELD(ring_far),
          "Whether the two cores of a ring are far from each other, as between sockets:\n"
-         "its sender then writes messages from 4 KB on past its cache, and the\n"
+         "its sender then writes messages from 3 KB on past its cache, and the\n"
          "receiver reads them from memory. auto: as a line of the receiver's takes\n"
          "longer to come than one of memory, or not.",
          .flags = 0},

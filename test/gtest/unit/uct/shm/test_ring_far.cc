@@ -43,6 +43,19 @@ TEST_F(test_ring_far, after_some_times)
     EXPECT_FALSE(ri_ring_tx_streams(&m_tx, RI_RING_STREAM_MIN - 1, 0));
 }
 
+/* Halves help near receivers only. */
+TEST_F(test_ring_far, goes_as_a_whole)
+{
+    for (uint32_t length : {RI_RING_PARTS_MIN, RI_RING_STREAM_MIN - 1, RI_RING_STREAM_MIN,
+                            RI_RING_STREAM_PART}) {
+        m_tx.distance.times = 0;
+        EXPECT_FALSE(ri_ring_tx_is_one(&m_tx, length)) << length;
+        m_tx.distance.times = RI_DISTANCE_FAR_TIMES;
+        EXPECT_TRUE(ri_ring_tx_is_one(&m_tx, length)) << length;
+    }
+    EXPECT_FALSE(ri_ring_tx_is_one(&m_tx, RI_RING_STREAM_PART + 1));
+}
+
 /* A line that nobody has written since was in this core's cache. */
 TEST_F(test_ring_far, an_index_that_stays_tells_nothing)
 {
