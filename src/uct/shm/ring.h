@@ -88,10 +88,10 @@
 /* A sender that writes record after record gets lines for writing so far ahead. */
 #define RI_RING_AHEAD 3
 
-/* A far sender writes payloads from this length on past its cache. Up to 2 KB the caches are faster:
- * a payload of 2 KB took 0.72 us rather than 0.84, one of 3 KB 1.03 rather than 0.92, one of 8 KB
- * 1.9 rather than 1.35. Either way each goes in one record: in halves one of 2 KB took 0.93 rather
- * than 0.68. */
+/* A far sender writes payloads from this length on past its cache. Up to 2 KB the caches are
+ * faster: a payload of 2 KB took 0.72 us rather than 0.84, one of 3 KB 1.03 rather than 0.92, one
+ * of 8 KB 1.9 rather than 1.35. Either way each goes in one record: in halves one of 2 KB took 0.93
+ * rather than 0.68. */
 #define RI_RING_STREAM_MIN 3072
 
 /* A far sender writes payloads of a series of messages from this length on past its cache: the
