@@ -320,7 +320,7 @@ static void print_found(void)
 static void print_counter(const char *name, const char *unit, const char *doc,
                           uint64_t value, void *arg)
 {
-    printf("%-18s %-9s %s\n", name, unit, doc);
+    printf("%-19s %-11s %s\n", name, unit, doc);
 }
 
 /* What is asked for that is not printed together with other things. */

@@ -7,9 +7,14 @@
  */
 #include "ucxri_info_hints.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Where no guide is installed. */
+#define INFO_GUIDE_SOURCE "docs/user-guide.md in the source"
 
 /* The first messages of a pair take other ways, so few messages give no hint. A time is in
  * microseconds, so it is never few. */
@@ -246,4 +251,27 @@ int info_hints(const info_job_t *job, info_hint_func_t func, void *arg)
     int count = balance + hints_tell(hints, sizeof(hints) / sizeof(hints[0]), func, arg);
 
     return count + hints_tell_without_local(job, func, arg);
+}
+
+const char *info_guide(void)
+{
+    static char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    char *name;
+    int folder;
+
+    if (access(INFO_GUIDE, R_OK) == 0) {
+        return INFO_GUIDE;
+    }
+    path[(length < 0) ? 0 : length] = '\0';
+    for (folder = 0; folder < 2; ++folder) {
+        name = strrchr(path, '/');
+        if (name == NULL) {
+            return INFO_GUIDE_SOURCE;
+        }
+        *name = '\0';
+    }
+    length = strlen(path);
+    snprintf(path + length, sizeof(path) - length, "/share/doc/ucxri/docs/user-guide.md");
+    return (access(path, R_OK) == 0) ? path : INFO_GUIDE_SOURCE;
 }

@@ -20,4 +20,8 @@ typedef void (*info_hint_func_t)(const char *text, const char *advice, void *arg
  * @return How many there were. */
 int info_hints(const info_job_t *job, info_hint_func_t func, void *arg);
 
+/** @return The path of the user guide, whose sections the advice names: where it was to be
+ * installed, else beside this program, which may have been moved; else what the source calls it. */
+const char *info_guide(void);
+
 #endif

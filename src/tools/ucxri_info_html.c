@@ -257,8 +257,9 @@ static void html_data(const info_t *info, const info_inert_t *inert,
     ri_json_list_t protocols = {stream, ""}, jobs = {stream, ""}, reasons = {stream, ""};
     size_t i;
 
-    fprintf(stream, "{\"version\":\"%s\",\"guide\":\"" INFO_GUIDE "\",\"protocols\":[",
-            RI_VERSION_STRING);
+    fprintf(stream, "{\"version\":\"%s\",\"guide\":", RI_VERSION_STRING);
+    html_string(info_guide(), stream);
+    fprintf(stream, ",\"protocols\":[");
     for (i = 0; i < RI_REPORT_PROTOCOLS; ++i) {
         html_string(ri_report_table_protocol_name(i), ri_json_next(&protocols));
     }

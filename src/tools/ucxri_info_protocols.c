@@ -7,6 +7,8 @@
  * is asked for many lengths, and where two neighbours differ the limit between them is looked for.
  */
 #include "ucxri_info_protocols.h"
+
+#include "ucxri_wrap.h"
 #include "ucp/core/settings/config.h"
 #include "ucp/core/exchange.h"
 #include "ucp/dt/dt.h"
@@ -399,10 +401,9 @@ static void protocols_title(size_t run)
         snprintf(data, sizeof(data), "derived datatypes in runs of %s at regular places",
                  size);
     }
-    printf("Protocols on %s, for %s\nin host memory, once a pair of processes has "
-           "exchanged some messages. Before that short\nmessages go by active messages "
-           "of UCX, and the first long one as UCX chooses.\n",
-           host, data);
+    wrap_printf(stdout, "", "Protocols on %s, for %s in host memory", host, data);
+    printf("They hold once a pair of processes has exchanged some messages. Before that, short\n"
+           "messages go by active messages of UCX, and the first long one goes as UCX chooses.\n");
 }
 
 void info_protocols(size_t run)

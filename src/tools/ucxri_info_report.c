@@ -52,7 +52,7 @@ static void report_print_hint(const char *text, const char *advice, void *arg)
     int *is_first = arg;
 
     if (*is_first) {
-        printf("\nWhat stands out (sections are those of " INFO_GUIDE "):\n");
+        printf("\nWhat stands out (sections are those of %s):\n", info_guide());
     }
     *is_first = 0;
     printf("- %s\n", text);
