@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Which partition and service level is used, and with which marks packets leave.
+ * Which partition and service level is used, with which marks packets leave, and where they go.
  */
 #include "link.h"
 
@@ -23,6 +23,8 @@
 
 /* What networks of RoCE v2 that have been set up for UCX expect: its own default. */
 #define LINK_ROCE_V2_CLASS 106
+
+#define LINK_HOP_LIMIT 64
 
 /* @return The P_Key at a place of the port's table; 0: none. */
 static unsigned link_get_pkey(const ri_ib_device_t *device, unsigned index)
@@ -120,12 +122,22 @@ int ri_ib_link_set_marks(const ri_ib_device_t *device, unsigned table_length,
     return 1;
 }
 
-void ri_ib_link_mark(const ri_ib_address_t *address, struct ibv_ah_attr *attr)
+struct ibv_ah_attr ri_ib_link_vector(const ri_ib_device_t *device,
+                                     const ri_ib_address_t *local, uint16_t lid,
+                                     const union ibv_gid *gid)
 {
-    attr->sl = address->sl;
-    if (attr->is_global) { /* else no packet has room for it */
-        attr->grh.traffic_class = address->traffic_class;
+    struct ibv_ah_attr attr = {.port_num = device->port, .sl = local->sl};
+
+    if (local->link == RI_IB_LINK_INFINIBAND) {
+        attr.dlid = lid; /* no packet has room for a traffic class */
+    } else {
+        attr.is_global         = 1;
+        attr.grh.sgid_index    = local->gid_index;
+        attr.grh.hop_limit     = LINK_HOP_LIMIT;
+        attr.grh.traffic_class = local->traffic_class;
+        attr.grh.dgid          = *gid;
     }
+    return attr;
 }
 
 #endif

@@ -19,7 +19,7 @@
 /* Ids that a new table has room for. */
 #define PLANE_IDS 32
 
-/* At least so much has an entry of a completion queue on every device. */
+/* The fewest bytes of an entry of a completion queue, on any device. */
 #define PLANE_CQE_BYTES (size_t)64
 
 ucs_status_t ri_ib_plane_open(ri_ib_plane_t *plane, const ri_plane_ops_t *ops,
@@ -97,6 +97,27 @@ void ri_ib_plane_free_way(ri_ib_plane_t *plane, void *way, uint32_t id)
 {
     ri_id_free(&plane->ids, id);
     free(way);
+}
+
+ucs_status_t ri_ib_plane_connect(ri_plane_t *plane, const void *address,
+                                 ri_ib_plane_connect_func_t connect,
+                                 void (*drop)(ri_plane_ep_t *ep), ri_plane_ep_t **ep_p)
+{
+    int is_prepared = *ep_p != NULL;
+    ucs_status_t status;
+
+    if (!is_prepared) {
+        status = plane->ops->prepare(plane, ep_p);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    status = connect(*ep_p, address);
+    if ((status != UCS_OK) && !is_prepared) {
+        drop(*ep_p);
+        *ep_p = NULL;
+    }
+    return status;
 }
 
 const char *ri_ib_plane_cq_hint(int error, unsigned capacity)

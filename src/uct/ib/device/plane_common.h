@@ -77,6 +77,26 @@ void *ri_ib_plane_new_way(ri_ib_plane_t *plane, size_t size, uint32_t *id_p,
 /** Free the memory of a way and its id. */
 void ri_ib_plane_free_way(ri_ib_plane_t *plane, void *way, uint32_t id);
 
+/** Connect a way of a plane with the remote end at @a address. @return UCS_ERR_UNREACHABLE: that is
+ * not possible. Then the way stays as it was. */
+typedef ucs_status_t (*ri_ib_plane_connect_func_t)(ri_plane_ep_t *ep,
+                                                   const void *address);
+
+/**
+ * Do what connect() of planes does once the address is known to be good: make the way unless it was
+ * prepared, and connect it.
+ *
+ * @param address  In host form, as @a connect takes it.
+ * @param drop     Frees a way that was made here, and that could not be connected.
+ * @param ep_p     The way that was prepared, which stays if it cannot be connected; or NULL: set to
+ *                 the way that was made, if it is connected.
+ *
+ * @return As prepare() of the plane, or as @a connect.
+ */
+ucs_status_t ri_ib_plane_connect(ri_plane_t *plane, const void *address,
+                                 ri_ib_plane_connect_func_t connect,
+                                 void (*drop)(ri_plane_ep_t *ep), ri_plane_ep_t **ep_p);
+
 /** @return What to add to the text of an error, a value of errno, when a completion queue with @a
  * capacity entries cannot be made: that the limit of locked memory is the cause, or "". */
 const char *ri_ib_plane_cq_hint(int error, unsigned capacity);

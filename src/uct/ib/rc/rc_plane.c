@@ -35,9 +35,6 @@
 /* Of queue pair and packet sequence numbers */
 #define RC_24_BITS 0xffffffu
 
-/* The first two queue pairs of a port are for its management. */
-#define RC_QP_FIRST 2
-
 /* How a queue pair deals with losses: 4.096 us * 2^18, about a second, before it sends
  * again, and that some times. Not seven times, as InfiniBand allows and UCX does: to the
  * kernel's rxe that means for ever. Where the receiver is not ready it does mean that, which
@@ -46,8 +43,6 @@
 #define RC_RETRIES       6
 #define RC_RNR_RETRIES   7
 #define RC_MIN_RNR_TIMER 12 /* 0.64 ms */
-
-#define RC_HOP_LIMIT 64
 
 /* Bytes up to which a write need not be fetched by the device: it stands in its work request,
  * where the device has room for that. */
@@ -217,11 +212,20 @@ static const char *rc_address_check(const ri_rc_address_t *address)
         return "an address of another version";
     }
     if ((address->mtu < IBV_MTU_256) || (address->mtu > IBV_MTU_4096) ||
-        (address->rd_atomic == 0) || (address->qp < RC_QP_FIRST) ||
+        (address->rd_atomic == 0) || (address->qp < RI_IB_QP_FIRST) ||
         (address->qp > RC_24_BITS) || (address->psn > RC_24_BITS)) {
         return "an address with values that do not exist";
     }
     return NULL;
+}
+
+/* @return The GID of an address, which is not aligned there. */
+static union ibv_gid rc_gid(const ri_rc_address_t *address)
+{
+    union ibv_gid gid;
+
+    memcpy(gid.raw, address->gid, sizeof(gid.raw));
+    return gid;
 }
 
 /* Bring a queue pair to RTS. @return 0 or an error number. */
@@ -230,6 +234,7 @@ static int rc_qp_connect(ri_ib_device_t *device, ri_rc_ep_t *ep,
 {
     ri_ib_address_t local   = ri_ib_address_get(device);
     uint8_t rd_atomic       = ri_min(device->rd_atomic, remote->rd_atomic);
+    union ibv_gid gid       = rc_gid(remote);
     struct ibv_qp_attr attr = {
             .qp_state           = IBV_QPS_RTR,
             .path_mtu           = ri_min(device->mtu, remote->mtu),
@@ -237,18 +242,10 @@ static int rc_qp_connect(ri_ib_device_t *device, ri_rc_ep_t *ep,
             .rq_psn             = remote->psn,
             .max_dest_rd_atomic = rd_atomic,
             .min_rnr_timer      = RC_MIN_RNR_TIMER,
-            .ah_attr            = {.dlid = remote->lid, .port_num = device->port},
+            .ah_attr            = ri_ib_link_vector(device, &local, remote->lid, &gid),
     };
     int ret;
 
-    if (local.link != RI_IB_LINK_INFINIBAND) {
-        attr.ah_attr.is_global      = 1;
-        attr.ah_attr.dlid           = 0;
-        attr.ah_attr.grh.sgid_index = local.gid_index;
-        attr.ah_attr.grh.hop_limit  = RC_HOP_LIMIT;
-        memcpy(attr.ah_attr.grh.dgid.raw, remote->gid, sizeof(remote->gid));
-    }
-    ri_ib_link_mark(&local, &attr.ah_attr);
     ret = ri_verbs.modify_qp(ep->qp, &attr, RC_RECV_MASK);
     if (ret != 0) {
         return ret;
@@ -264,16 +261,17 @@ static int rc_qp_connect(ri_ib_device_t *device, ri_rc_ep_t *ep,
     return ri_verbs.modify_qp(ep->qp, &attr, RC_SEND_MASK);
 }
 
-static ucs_status_t rc_connect_ep(ri_ib_device_t *device, ri_rc_ep_t *ep,
-                                  const ri_rc_address_t *remote)
+static ucs_status_t rc_connect_ep(ri_plane_ep_t *super, const void *address)
 {
+    const ri_rc_address_t *remote = address;
+    ri_rc_ep_t *ep                = ri_container_of(super, ri_rc_ep_t, super);
     int ret;
 
     if (ep->state != RI_RC_INIT) {
         ri_debug("a way by verbs is connected a second time");
         return UCS_ERR_UNREACHABLE;
     }
-    ret = rc_qp_connect(device, ep, remote);
+    ret = rc_qp_connect(ri_ib_plane(super->plane)->device, ep, remote);
     if (ret != 0) {
         ri_info("no transfers by verbs with queue pair %u: it cannot be connected: %s",
                 remote->qp, strerror(ret));
@@ -284,15 +282,18 @@ static ucs_status_t rc_connect_ep(ri_ib_device_t *device, ri_rc_ep_t *ep,
     return UCS_OK;
 }
 
+static void rc_disconnect(ri_plane_ep_t *super)
+{
+    ri_rc_end_disconnect(ri_container_of(super, ri_rc_ep_t, super));
+}
+
 static ucs_status_t rc_connect(ri_plane_t *super, const void *address, size_t length,
                                ri_plane_ep_t **ep_p)
 {
     ri_ib_device_t *device = ri_ib_plane(super)->device;
     ri_ib_address_t local  = ri_ib_address_get(device);
-    int is_prepared        = *ep_p != NULL;
     const char *wrong      = "an address of another length";
     ri_rc_address_t remote;
-    ucs_status_t status;
     union ibv_gid gid;
 
     if (length == sizeof(remote)) {
@@ -303,7 +304,7 @@ static ucs_status_t rc_connect(ri_plane_t *super, const void *address, size_t le
         ri_info("no transfers by verbs: %s", wrong);
         return UCS_ERR_UNREACHABLE;
     }
-    memcpy(gid.raw, remote.gid, sizeof(gid.raw));
+    gid = rc_gid(&remote);
     if (!ri_ib_address_reaches(&local, remote.link, remote.lid, &gid)) {
         ri_debug("no transfers by verbs with queue pair %u: another kind of network, "
                  "subnet or address",
@@ -313,24 +314,7 @@ static ucs_status_t rc_connect(ri_plane_t *super, const void *address, size_t le
     if (!ri_ib_address_shares_partition(&local, remote.pkey)) {
         return UCS_ERR_UNREACHABLE;
     }
-
-    if (!is_prepared) {
-        status = rc_prepare(super, ep_p);
-        if (status != UCS_OK) {
-            return status;
-        }
-    }
-    status = rc_connect_ep(device, ri_container_of(*ep_p, ri_rc_ep_t, super), &remote);
-    if ((status != UCS_OK) && !is_prepared) {
-        ri_rc_end_disconnect(ri_container_of(*ep_p, ri_rc_ep_t, super));
-        *ep_p = NULL;
-    }
-    return status;
-}
-
-static void rc_disconnect(ri_plane_ep_t *super)
-{
-    ri_rc_end_disconnect(ri_container_of(super, ri_rc_ep_t, super));
+    return ri_ib_plane_connect(super, &remote, rc_connect_ep, rc_disconnect, ep_p);
 }
 
 static ucs_status_t rc_listen(ri_plane_t *super, ri_plane_notified_func_t func)

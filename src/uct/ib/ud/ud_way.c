@@ -17,13 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAY_HOP_LIMIT 64
-
 /* Where IPv4 puts the source into the last 20 of the 40 bytes in front of a datagram */
 #define WAY_IPV4_SOURCE 32
-
-/* The first two queue pairs of a port are for its management. */
-#define WAY_QP_FIRST 2
 
 ucs_status_t ri_ud_way_prepare(ri_plane_t *super, ri_plane_ep_t **ep_p)
 {
@@ -104,28 +99,12 @@ static int way_parse_address(const ri_ud_address_t *address, ri_ud_port_t *port,
     ep->qkey       = address->qkey;
     ep->id_there   = address->ep;
     if ((address->version != RI_UD_VERSION) || (mtu < IBV_MTU_256) ||
-        (mtu > IBV_MTU_4096) || (ep->control_qp < WAY_QP_FIRST) ||
-        (ep->data_qp < WAY_QP_FIRST) || (ep->qkey >> 31)) {
+        (mtu > IBV_MTU_4096) || (ep->control_qp < RI_IB_QP_FIRST) ||
+        (ep->data_qp < RI_IB_QP_FIRST) || (ep->qkey >> 31)) {
         return 0;
     }
     ep->mtu = ri_min(ri_ud_wire_mtu(mtu), ri_ud_plane(ep)->mtu);
     return 1;
-}
-
-static struct ibv_ah *way_create_ah(const ri_ib_device_t *device,
-                                    const ri_ib_address_t *local,
-                                    const ri_ud_port_t *port)
-{
-    struct ibv_ah_attr attr = {.dlid = port->lid, .port_num = device->port};
-
-    if (local->link != RI_IB_LINK_INFINIBAND) {
-        attr.is_global      = 1;
-        attr.grh.sgid_index = local->gid_index;
-        attr.grh.hop_limit  = WAY_HOP_LIMIT;
-        attr.grh.dgid       = port->gid;
-    }
-    ri_ib_link_mark(local, &attr);
-    return ri_verbs.create_ah(device->pd, &attr);
 }
 
 /* All ways to a port share its address handle, which stays as long as this side has its address:
@@ -133,6 +112,7 @@ static struct ibv_ah *way_create_ah(const ri_ib_device_t *device,
 static ri_ud_port_t *way_get_port(ri_ud_plane_t *plane, const ri_ib_address_t *local,
                                   const ri_ud_port_t *wanted)
 {
+    struct ibv_ah_attr attr;
     ri_ud_port_t *port;
 
     ucs_list_for_each(port, &plane->ports, list) {
@@ -148,7 +128,8 @@ static ri_ud_port_t *way_get_port(ri_ud_plane_t *plane, const ri_ib_address_t *l
     }
     *port       = *wanted;
     port->moves = local->moves;
-    port->ah    = way_create_ah(plane->ib.device, local, port);
+    attr        = ri_ib_link_vector(plane->ib.device, local, port->lid, &port->gid);
+    port->ah    = ri_verbs.create_ah(plane->ib.device->pd, &attr);
     if (port->ah == NULL) {
         ri_info("no transfers by datagrams: no address handle: %s", strerror(errno));
         free(port);
@@ -158,9 +139,10 @@ static ri_ud_port_t *way_get_port(ri_ud_plane_t *plane, const ri_ib_address_t *l
     return port;
 }
 
-static ucs_status_t way_connect_ep(ri_ud_plane_t *plane, ri_ud_ep_t *ep,
-                                   const ri_ud_address_t *address)
+static ucs_status_t way_connect_ep(ri_plane_ep_t *super, const void *address)
 {
+    ri_ud_ep_t *ep        = ri_container_of(super, ri_ud_ep_t, super);
+    ri_ud_plane_t *plane  = ri_ud_plane(ep);
     ri_ib_address_t local = ri_ib_address_get(plane->ib.device);
     ri_ud_port_t port;
 
@@ -187,31 +169,23 @@ static ucs_status_t way_connect_ep(ri_ud_plane_t *plane, ri_ud_ep_t *ep,
     return UCS_OK;
 }
 
+/* Free a way that was made, and never connected. */
+static void way_drop(ri_plane_ep_t *super)
+{
+    ri_ud_way_free(ri_container_of(super, ri_ud_ep_t, super));
+}
+
 ucs_status_t ri_ud_way_connect(ri_plane_t *super, const void *address_p, size_t length,
                                ri_plane_ep_t **ep_p)
 {
-    ri_ud_plane_t *plane = ri_ud_base(super);
-    int is_prepared      = *ep_p != NULL;
     ri_ud_address_t address;
-    ucs_status_t status;
 
     if (length != sizeof(address)) {
         ri_info("no transfers by datagrams: an address of another length");
         return UCS_ERR_UNREACHABLE;
     }
     memcpy(&address, address_p, sizeof(address));
-    if (!is_prepared) {
-        status = ri_ud_way_prepare(super, ep_p);
-        if (status != UCS_OK) {
-            return status;
-        }
-    }
-    status = way_connect_ep(plane, ri_container_of(*ep_p, ri_ud_ep_t, super), &address);
-    if ((status != UCS_OK) && !is_prepared) {
-        ri_ud_way_free(ri_container_of(*ep_p, ri_ud_ep_t, super));
-        *ep_p = NULL;
-    }
-    return status;
+    return ri_ib_plane_connect(super, &address, way_connect_ep, way_drop, ep_p);
 }
 
 int ri_ud_way_is_from(const ri_ud_ep_t *ep, uint32_t qp, const struct ibv_wc *wc,
