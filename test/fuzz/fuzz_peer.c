@@ -36,7 +36,7 @@ static void fix_header(uint8_t *at, size_t length, unsigned flags)
         hello.magic           = RI_WIRE_MAGIC;
         hello.version         = RI_WIRE_VERSION;
         hello.uid             = PEER_UID + (hello.uid & 3);
-        hello.host            = (hello.host & 1) ? g.worker->host : 0;
+        hello.host            = (hello.host & 1) ? g.worker->self.host : 0;
         hello.conn_id         = 1 + (hello.conn_id & 3);
         memcpy(at + length - sizeof(hello), &hello, sizeof(hello));
     }

@@ -59,7 +59,7 @@ static ri_conn_t *conn_alloc(ri_worker_t *worker, ucp_ep_h ep, uint32_t flags)
     *conn        = (ri_conn_t){0};
     conn->ep     = ep;
     conn->worker = worker;
-    conn->am_id  = worker->am_id - 1; /* until the peer says otherwise */
+    conn->am_id  = worker->self.am_id - 1; /* until the peer says otherwise */
     conn->flags  = flags;
     conn->status = UCS_OK;
     ucs_list_head_init(&conn->pending);
@@ -107,7 +107,7 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep,
 
     ucs_list_add_tail(&worker->conns, &conn->list);
     ri_trace(&worker->trace, RI_TRACE_CONN_NEW, uid, conn->id);
-    if ((uid == worker->uid) && worker->host_memory) {
+    if ((uid == worker->self.uid) && worker->host_memory) {
         conn->flags |= RI_CONN_SELF;
     } else if (uid != 0) {
         status = ri_conn_set_peer(conn, remote);

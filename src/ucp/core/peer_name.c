@@ -27,7 +27,7 @@ void ri_peer_name(const ri_worker_t *worker, const ri_peer_t *peer, char *name)
 {
     ri_peer_name_short(peer, name);
     if ((peer != NULL) && (peer->local.process.host != 0) &&
-        (peer->local.process.host == worker->process.host)) {
+        (peer->local.process.host == worker->self.process.host)) {
         strcat(name, " on this host");
     }
 }

@@ -62,7 +62,7 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
     stream->remote_serial  = hello->serial;
     stream->next_sn        = 1;
     stream->am_left        = ri_max(ri_config.ring_after, 1u);
-    stream->same_host      = ri_host_may_reach(hello->host, worker->host);
+    stream->same_host      = ri_host_may_reach(hello->host, worker->self.host);
     ucs_list_head_init(&stream->early);
     ucs_list_head_init(&stream->probed);
     ucs_list_head_init(&stream->assembling);

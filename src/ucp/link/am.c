@@ -48,9 +48,9 @@ size_t ri_am_pack_hello(ri_conn_t *conn, uint8_t *at)
 {
     ri_wire_hello_t hello = {.magic   = RI_WIRE_MAGIC,
                              .version = RI_WIRE_VERSION,
-                             .am_id   = conn->worker->am_id,
-                             .uid     = conn->worker->uid,
-                             .host    = conn->worker->host,
+                             .am_id   = conn->worker->self.am_id,
+                             .uid     = conn->worker->self.uid,
+                             .host    = conn->worker->self.host,
                              .conn_id = conn->id,
                              .serial  = conn->serial};
 

@@ -45,7 +45,7 @@ static void channel_ask_back(ri_stream_t *stream, uint32_t serial)
                          .id        = stream->remote_conn_id,
                          .stream_id = stream->id,
                          .serial    = serial,
-                         .uid       = stream->worker->uid};
+                         .uid       = stream->worker->self.uid};
 
     ri_control_send_message(stream->peer, &msg);
 }
@@ -95,7 +95,7 @@ static void channel_offer(ri_stream_t *stream)
                            .id        = stream->remote_conn_id,
                            .value     = ri_config.ib_eager_size,
                            .stream_id = stream->id,
-                           .uid       = worker->uid,
+                           .uid       = worker->self.uid,
                            .number    = ri_random(),
                            .way       = stream->peer->way.number};
 

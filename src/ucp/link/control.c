@@ -308,7 +308,7 @@ void ri_control_ack(ri_stream_t *stream)
     ri_wire_msg_t ack = {.type  = RI_WIRE_CONN_ACK,
                          .id    = stream->remote_conn_id,
                          .value = stream->id,
-                         .uid   = stream->worker->uid};
+                         .uid   = stream->worker->self.uid};
 
     if ((conn == NULL) || stream->acked) {
         return;
@@ -327,7 +327,7 @@ void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream)
                            .ring_fd        = stream->ring->fd,
                            .ring_stream_id = stream->id,
                            .ring_cookie    = stream->ring_life.cookie,
-                           .uid            = stream->worker->uid};
+                           .uid            = stream->worker->self.uid};
 
     ri_control_send_on(conn, &offer);
 }
@@ -337,7 +337,7 @@ void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream)
     ri_wire_msg_t stop = {.type  = RI_WIRE_RING_STOP,
                           .id    = stream->remote_conn_id,
                           .value = stream->id,
-                          .uid   = stream->worker->uid};
+                          .uid   = stream->worker->self.uid};
 
     ri_control_send_on(conn, &stop);
 }

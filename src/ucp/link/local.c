@@ -42,8 +42,9 @@ int ri_local_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *
 /* Whether a peer can be looked for that says to be @a process, which is wire input. */
 static int local_may_look(const ri_worker_t *worker, const ri_host_process_t *process)
 {
-    return (worker->process.host != 0) && (process->host == worker->process.host) &&
-           (process->pid != 0) && (process->pid <= INT_MAX);
+    return (worker->self.process.host != 0) &&
+           (process->host == worker->self.process.host) && (process->pid != 0) &&
+           (process->pid <= INT_MAX);
 }
 
 void ri_local_learn(ri_conn_t *conn, ri_host_process_t process)

@@ -26,10 +26,10 @@ static ucs_status_t planes_worker_made(ri_worker_t *worker)
  * others on the host. */
 static void planes_worker_starts(ri_worker_t *worker)
 {
-    worker->plane   = NULL;
-    worker->net.rc  = NULL;
-    worker->net.ud  = NULL;
-    worker->process = ri_host_process_self();
+    worker->plane        = NULL;
+    worker->net.rc       = NULL;
+    worker->net.ud       = NULL;
+    worker->self.process = ri_host_process_self();
     if (ri_config.cma) {
         ri_plane_cma.open(&worker->plane);
     }
@@ -86,9 +86,9 @@ static void planes_send_local(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
     if ((which == RI_WIRE_PLANE_CMA) && (worker->plane != NULL)) {
         msg.plane_address_length = worker->plane->ops->address(worker->plane,
                                                                msg.plane_address);
-    } else if (worker->process.host != 0) {
-        msg.plane_address_length = sizeof(worker->process);
-        memcpy(msg.plane_address, &worker->process, sizeof(worker->process));
+    } else if (worker->self.process.host != 0) {
+        msg.plane_address_length = sizeof(worker->self.process);
+        memcpy(msg.plane_address, &worker->self.process, sizeof(worker->self.process));
     }
     ri_control_send_on(conn, &msg);
 }
@@ -99,7 +99,7 @@ static void planes_ask_local(ri_conn_t *conn)
     const ri_worker_t *worker = conn->worker;
 
     if (!(conn->flags & RI_CONN_PLANE_ASKED) &&
-        ((worker->plane != NULL) || (worker->process.host != 0))) {
+        ((worker->plane != NULL) || (worker->self.process.host != 0))) {
         ri_conn_set_flags(conn, RI_CONN_PLANE_ASKED);
         planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0,
                           (worker->plane != NULL) ? RI_WIRE_PLANE_CMA :

@@ -313,8 +313,8 @@ static ucs_status_t ring_life_worker_made(ri_worker_t *worker)
                            0 :
                            ri_min(ri_config.ring_peers, RING_PEERS_MAX);
 
-    worker->host     = (ri_config.ring_peers > 0) ? ri_host_id() : 0;
-    worker->rings_in = calloc(2 * max + 1, sizeof(*worker->rings_in));
+    worker->self.host = (ri_config.ring_peers > 0) ? ri_host_id() : 0;
+    worker->rings_in  = calloc(2 * max + 1, sizeof(*worker->rings_in));
     if (worker->rings_in == NULL) {
         return UCS_ERR_NO_MEMORY;
     }

@@ -111,11 +111,11 @@ static ucs_status_t worker_address_wrap(ri_worker_t *worker, ucp_address_t **add
     ri_wire_windows_t windows  = {};
 
     if (wrapped != NULL) {
-        ri_wire_address_pack(wrapped, &(ri_wire_worker_t){.uid   = worker->uid,
-                                                          .am_id = worker->am_id,
+        ri_wire_address_pack(wrapped, &(ri_wire_worker_t){.uid   = worker->self.uid,
+                                                          .am_id = worker->self.am_id,
                                                           .rank  = ri_wire_address_rank(
                                                                    ri_rank_number())});
-        wrapped->process = worker->process;
+        wrapped->process = worker->self.process;
         /* Only the worker for messages is known to all ranks, or to none */
         if (worker->context->features & UCP_FEATURE_TAG) {
             windows = ri_window_ranks_use();

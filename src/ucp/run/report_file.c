@@ -90,7 +90,7 @@ static void file_add(file_sum_t *sum, const file_sum_t *other)
 
 static uint64_t file_conn_uid(const ri_conn_t *conn)
 {
-    return (conn->flags & RI_CONN_SELF) ? conn->worker->uid :
+    return (conn->flags & RI_CONN_SELF) ? conn->worker->self.uid :
            (conn->peer != NULL)         ? conn->peer->uid :
                                           0;
 }
@@ -242,7 +242,7 @@ void ri_report_file_enter(ri_worker_t *worker)
     workers = realloc(file.workers, (file.num_workers + 1) * sizeof(*workers));
     if (workers != NULL) {
         file.workers                     = workers;
-        file.workers[file.num_workers++] = worker->uid;
+        file.workers[file.num_workers++] = worker->self.uid;
     }
     if (part != NULL) {
         part->worker = worker;

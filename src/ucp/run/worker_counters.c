@@ -131,8 +131,8 @@ static void counters_print_owner(const ri_worker_t *worker, counters_text_t *tex
     if (rank != NULL) {
         fprintf(text->stream, "ucxri: worker of rank %s, process %s\n", rank, process);
     } else {
-        fprintf(text->stream, "ucxri: worker 0x%" PRIx64 ", process %s\n", worker->uid,
-                process);
+        fprintf(text->stream, "ucxri: worker 0x%" PRIx64 ", process %s\n",
+                worker->self.uid, process);
     }
 }
 

@@ -36,11 +36,11 @@ static ucs_status_t worker_query(ri_worker_t *worker)
     }
     status = ri_stock.worker_address_query(attr.address, &address_attr);
     ri_stock.worker_release_address(worker->stock, attr.address);
-    worker->multi   = (attr.thread_mode == UCS_THREAD_MODE_MULTI);
-    worker->timed   = ri_config.report;
-    worker->guarded = worker->multi || worker->timed;
-    worker->uid     = address_attr.worker_uid;
-    worker->am_id   = ri_config.am_id + 1;
+    worker->multi      = (attr.thread_mode == UCS_THREAD_MODE_MULTI);
+    worker->timed      = ri_config.report;
+    worker->guarded    = worker->multi || worker->timed;
+    worker->self.uid   = address_attr.worker_uid;
+    worker->self.am_id = ri_config.am_id + 1;
     return status;
 }
 
@@ -110,7 +110,7 @@ static void worker_start(ri_worker_t *worker)
         ri_report_start();
         ri_report_file_enter(worker);
     }
-    ri_timeline_start(&worker->timeline, worker->uid);
+    ri_timeline_start(&worker->timeline, worker->self.uid);
     worker->observed = worker->guarded || (worker->timeline.entries != NULL);
     worker->unnoted  = (worker->trace.entries != NULL) ? -1 :
                        (worker->timeline.entries != NULL) ?

@@ -81,8 +81,8 @@ void ri_worker_housekeeping(ri_worker_t *worker)
 {
     worker->countdown   = RI_WORKER_HOUSEKEEPING;
     worker->stock_timed = 0;
-    if (worker->trace_signals != ri_trace_signals) {
-        worker->trace_signals = ri_trace_signals;
+    if (worker->trace.signals != ri_trace_signals) {
+        worker->trace.signals = ri_trace_signals;
         ri_trace_dump(&worker->trace, "a worker, on SIGUSR2");
     }
     ri_gone_check(worker);

@@ -77,7 +77,8 @@ typedef struct ri_trace_entry {
 typedef struct ri_trace {
     ri_trace_entry_t *entries; /* NULL: there is no trace */
     uint32_t mask;             /* number of entries - 1; the number is a power of two */
-    uint64_t next;             /* how many events were ever recorded */
+    uint64_t next;             /* number of events that were ever recorded */
+    unsigned signals;          /* ri_trace_signals when the worker last looked at it */
 } ri_trace_t;
 
 /** Set the trace of a worker up as the configuration says, and the signal handler, unless the

@@ -143,7 +143,25 @@ typedef struct ri_worker_ids {
     ri_id_table_t recvs;   /* of receives that wait for their data, or have an RTR */
 } ri_worker_ids_t;
 
-/* Its own thread writes all of it or, of a MULTI worker, who has its lock. */
+/* How peers are told of the worker (wire/address.h, and the hello in wire/forms.h). */
+typedef struct ri_worker_self {
+    uint64_t uid;   /* stock's uid of its worker, by which peers know this one */
+    uint16_t am_id; /* 1 + the id of the worker's handler of active messages */
+    uint64_t host;  /* ri_host_id(), as hellos tell; 0: no rings */
+    ri_host_process_t process; /* this process, as peers on this host can look for it */
+} ri_worker_self_t;
+
+/* Of all closes (run/close.h). */
+typedef struct ri_worker_closes {
+    double attended;   /* seconds in which a close has waited, and progress was called */
+    double checked;    /* the time of the latest look */
+    double noted;      /* the value of `attended` when all conns were noted */
+    int is_any;        /* there was a close */
+    unsigned num_left; /* conns that are RI_CONN_LEFT */
+} ri_worker_closes_t;
+
+/* A worker. Only its own thread writes it or, if the worker is MULTI, the thread that has its
+ * lock. */
 struct ri_worker {
     /* What each call of progress looks at or changes when nothing comes, but for the rings
      * themselves and a counter; in one cache line, which worker_progress.c checks. */
@@ -176,7 +194,7 @@ struct ri_worker {
     uint64_t
             skipped_ticks; /* ri_clock_ticks() when a call that would skip stock's was last timed */
 
-    ri_context_t *context; /* it is in context->workers */
+    ri_context_t *context; /* which has the worker in its list `workers` */
     int timed;             /* time in calls is measured */
     int destroyed;   /* stock's worker is being destroyed: what arrives is dropped */
     int host_memory; /* this UCX knows no other kind of memory */
@@ -211,26 +229,15 @@ struct ri_worker {
     ucs_list_link_t control;       /* control messages that stock had no memory for */
     ri_worker_coop_t coop;
 
-    uint64_t uid;              /* stock's; by which peers know the worker */
-    uint16_t am_id;            /* 1 + the id of its handler, as peers are told */
-    uint64_t host;             /* ri_host_id(), as hellos tell; 0: no rings */
-    ri_host_process_t process; /* this process, as peers on this host can look for it */
-    ri_plane_t *plane;         /* the plane to processes on this host; NULL: none */
-    ri_map_t peers;            /* by uid */
-    ri_worker_ids_t ids;       /* by which peers name what belongs to this worker */
+    ri_worker_self_t self;
+    ri_plane_t *plane;   /* the plane to processes on this host; NULL: none */
+    ri_map_t peers;      /* by uid */
+    ri_worker_ids_t ids; /* by which peers name what belongs to this worker */
 
     ucs_list_link_t conns; /* all conns */
     uint32_t conn_serial;  /* number of the latest conn */
 
-    /* Of all closes (run/close.h). */
-    struct {
-        double attended;   /* seconds in which one has waited, and progress was called */
-        double checked;    /* the time of the latest look */
-        double noted;      /* of attended: when all conns were noted */
-        int is_any;        /* there was one */
-        unsigned num_left; /* conns that are RI_CONN_LEFT */
-    } closes;
-
+    ri_worker_closes_t closes;
     ucs_list_link_t streams; /* all streams */
     ri_worker_counters_t counters;
     ri_calls_t calls; /* if timed */
@@ -238,8 +245,6 @@ struct ri_worker {
     ri_sizes_t *sizes; /* of messages sent; NULL: not wanted */
     ri_trace_t trace;
     ri_timeline_t timeline;
-    /* ri_trace_signals at the latest look */
-    unsigned trace_signals;
     pthread_mutex_t lock; /* recursive; MULTI workers only */
     ucs_list_link_t list; /* in context->workers */
 };

@@ -43,7 +43,7 @@ static size_t frag_pack_next(ri_send_req_t *req, uint8_t *at)
 {
     ri_wire_frag_t hdr = {.base.type  = RI_WIRE_FRAG,
                           .base.value = req->sn,
-                          .uid        = req->conn->worker->uid};
+                          .uid        = req->conn->worker->self.uid};
 
     ri_wire_set_id(&hdr.base, req->conn->id);
     memcpy(at, &hdr, sizeof(hdr));

@@ -25,7 +25,7 @@ void ri_rtr_withdraw_ask(ri_recv_req_t *recv)
                              .generation = entry->generation,
                              .entry      = recv->rtr.index,
                              .stream_id  = stream->id,
-                             .uid        = worker->uid};
+                             .uid        = worker->self.uid};
 
     if (entry->revoking) {
         return;

@@ -74,7 +74,7 @@ protected:
         for (uint32_t sn = 1; sn <= ri_config.ring_after; ++sn) {
             wire_msg msg(RI_WIRE_EAGER, 0, sn);
 
-            msg.hello(REMOTE, REMOTE_CONN, worker()->host);
+            msg.hello(REMOTE, REMOTE_CONN, worker()->self.host);
             hello = msg.greeting;
             m_node->deliver(msg, bytes(8));
         }

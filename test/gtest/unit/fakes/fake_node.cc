@@ -27,7 +27,7 @@ node::node(uint64_t uid, uint64_t features) : m_uid(uid)
     m_context = ri_context_find(stock_context);
     EXPECT_EQ(UCS_OK, ri_worker_create(m_context, reinterpret_cast<ucp_worker_h>(this),
                                        &m_worker));
-    m_worker->process.host =
+    m_worker->self.process.host =
             0; /* as planes: nobody looks for it, but where a test says so */
 }
 
@@ -64,7 +64,8 @@ endpoint *node::new_endpoint(node *to)
     m_endpoints.emplace_back(new endpoint());
     m_endpoints.back()->from  = this;
     m_endpoints.back()->to    = to;
-    m_endpoints.back()->am_id = ((to == nullptr) ? m_worker : to->worker())->am_id - 1;
+    m_endpoints.back()->am_id = ((to == nullptr) ? m_worker : to->worker())->self.am_id -
+                                1;
     return m_endpoints.back().get();
 }
 

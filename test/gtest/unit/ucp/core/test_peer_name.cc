@@ -42,8 +42,8 @@ TEST_F(test_peer_name, all_forms)
     EXPECT_EQ("rank 65534", name(n, conn->peer));
 
     /* Of this host: the process is known */
-    n.worker()->process.host  = 77;
-    conn->peer->local.process = {77, 88, 99};
+    n.worker()->self.process.host = 77;
+    conn->peer->local.process     = {77, 88, 99};
     EXPECT_EQ("rank 65534 on this host", name(n, conn->peer));
     EXPECT_EQ("rank 65534", short_name(conn->peer));
     conn->peer->rank = 0;

@@ -22,7 +22,7 @@ protected:
 
     ri_conn_t *to_self()
     {
-        return m_node->connect(m_node->new_endpoint(nullptr), worker()->uid);
+        return m_node->connect(m_node->new_endpoint(nullptr), worker()->self.uid);
     }
 
     /* Whatever a conn can be told, with numbers that mean something to some of it. The first thing

@@ -272,7 +272,8 @@ protected:
     /* What the workers say of their process; it is the same one. */
     void have_processes()
     {
-        m_a->worker()->process = m_b->worker()->process = ri_host_process_self();
+        m_a->worker()->self.process = m_b->worker()->self.process =
+                ri_host_process_self();
     }
 
     /* What was sent to m_b, but for messages */

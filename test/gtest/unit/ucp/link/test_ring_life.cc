@@ -65,7 +65,7 @@ TEST_F(test_ring_life, not_when_turned_off_or_on_another_host)
     ri_config.ring_peers = 64;
     node *a = add_node(), *far = add_node();
 
-    far->worker()->host ^= 2;
+    far->worker()->self.host ^= 2;
     for (node *n : {off, a, far}) {
         for (node *m : {off, a, far}) {
             if (n != m) {

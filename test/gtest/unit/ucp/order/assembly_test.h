@@ -52,7 +52,7 @@ protected:
         start();
     }
 
-    ri_stream_t *stream() { return stream_of(REMOTE, CONN_ID, worker()->host); }
+    ri_stream_t *stream() { return stream_of(REMOTE, CONN_ID, worker()->self.host); }
 
     void open_ring()
     {
