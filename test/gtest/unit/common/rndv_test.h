@@ -493,13 +493,13 @@ protected:
 
     /* An RTS that the sender did not send */
     void rts(uint32_t sn, uint64_t tag, const std::vector<ri_segment_t> &segments,
-             uint32_t req_id = 0x7777)
+             uint32_t req_id = 0x7777, uint16_t flags = 0)
     {
         wire_msg msg(RI_WIRE_RTS, stream()->id, sn);
 
         msg.tag    = tag;
         msg.req_id = req_id;
-        m_b->deliver(msg, rts_payload(segments));
+        m_b->deliver(msg, rts_payload(segments, flags));
     }
 
     void rndv_data(uint32_t recv_id, const bytes &data, arrival_t arrival = PLAIN,

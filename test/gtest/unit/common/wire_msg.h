@@ -11,13 +11,15 @@
 typedef std::vector<uint8_t> bytes;
 
 /* The payload of an RTS or POOL. */
-inline bytes rts_payload(const std::vector<ri_segment_t> &segments, uint16_t flags = 0)
+inline bytes rts_payload(const std::vector<ri_segment_t> &segments, uint16_t flags = 0,
+                         uint16_t slot = 0)
 {
     ri_wire_rts_t rts = {};
     bytes out;
 
     rts.num_segments = segments.size();
     rts.flags        = flags;
+    rts.slot         = slot;
     out.resize(sizeof(rts) + segments.size() * sizeof(ri_segment_t));
     memcpy(out.data(), &rts, sizeof(rts));
     for (size_t i = 0; i < segments.size(); ++i) {

@@ -182,16 +182,12 @@ protected:
     void from_stranger(uint64_t tag)
     {
         wire_msg msg(RI_WIRE_RTS, 0, 1);
-        ri_segment_t segment = {reinterpret_cast<uintptr_t>(m_content.data()), LARGE};
-        ri_wire_rts_t rts    = {};
-        bytes payload;
 
-        rts.num_segments = 1;
-        wire_msg::append(payload, rts);
-        wire_msg::append(payload, segment);
         msg.tag    = tag;
         msg.req_id = 0x777;
-        m_b->deliver(msg.hello(STRANGER, 0x70), payload);
+        m_b->deliver(
+                msg.hello(STRANGER, 0x70),
+                rts_payload({{reinterpret_cast<uintptr_t>(m_content.data()), LARGE}}));
     }
 
     static unsigned num_lent(node &n) { return n.worker()->pool.used / 32768; }

@@ -19,6 +19,9 @@ namespace {
 const size_t LONG  = 1000001;
 const size_t UNITS = 245; /* of LONG */
 
+const uint32_t FORGED_ID =
+        0x777777; /* of the request that coop_test::recv_forged() names */
+
 class coop_test : public pair_test {
 protected:
     void SetUp() override
@@ -91,6 +94,21 @@ protected:
         progress_both(100);
         EXPECT_FALSE(s->done);
         return s;
+    }
+
+    /* A message of @a content by an RTS that the sender has not sent, with any slot and flags.
+     * @return Its receive. */
+    recv_ptr recv_forged(const bytes &content, uint64_t tag, uint16_t slot,
+                         uint16_t flags = 0)
+    {
+        wire_msg msg(RI_WIRE_RTS, stream()->id, ++m_conn->tx_sn);
+
+        msg.tag    = tag;
+        msg.req_id = FORGED_ID;
+        m_b->deliver(msg, rts_payload({{reinterpret_cast<uintptr_t>(content.data()),
+                                        content.size()}},
+                                      flags, slot));
+        return m_b->recv(tag, ~0ul, content.size());
     }
 
     /* A message and its receive, whichever comes first */

@@ -93,20 +93,7 @@ TEST_F(test_coop_ends, a_slot_of_another_message)
     send_ptr s = send_unmatched(content, 5);
 
     for (uint16_t number : {1, 2, RI_RING_SLOTS, RI_RING_SLOTS + 1, 65535}) {
-        wire_msg msg(RI_WIRE_RTS, stream()->id, ++m_conn->tx_sn);
-        ri_segment_t segment = {reinterpret_cast<uintptr_t>(other.data()), LONG};
-        ri_wire_rts_t rts    = {};
-        bytes payload(sizeof(rts) + sizeof(segment));
-
-        rts.num_segments = 1;
-        rts.slot         = number;
-        memcpy(payload.data(), &rts, sizeof(rts));
-        memcpy(payload.data() + sizeof(rts), &segment, sizeof(segment));
-        msg.tag    = number + 100;
-        msg.req_id = 0x777777;
-        m_b->deliver(msg, payload);
-        recv_ptr r = m_b->recv(number + 100, ~0ul, LONG);
-        check(r, other);
+        check(recv_forged(other, number + 100, number), other);
         EXPECT_EQ(0u, slot().claimed);
     }
     pump();
@@ -121,22 +108,11 @@ TEST_F(test_coop_ends, a_slot_of_another_message)
 /* Nor is what stands behind the slots one of them, whatever the peer has written there. */
 TEST_F(test_coop_ends, a_slot_behind_the_last_one)
 {
-    bytes other          = pattern(2, LONG);
-    ri_segment_t segment = {reinterpret_cast<uintptr_t>(other.data()), LONG};
-    ri_wire_rts_t rts    = {};
-    bytes payload(sizeof(rts) + sizeof(segment));
+    bytes other           = pattern(2, LONG);
     ri_ring_slot_t *slots = &slot(), *behind = slots + RI_RING_SLOTS;
-    wire_msg msg(RI_WIRE_RTS, stream()->id, ++m_conn->tx_sn);
 
-    ri_slot_init(behind, 0x777777, 0);
-    rts.num_segments = 1;
-    rts.slot         = RI_RING_SLOTS + 1;
-    memcpy(payload.data(), &rts, sizeof(rts));
-    memcpy(payload.data() + sizeof(rts), &segment, sizeof(segment));
-    msg.tag    = 100;
-    msg.req_id = 0x777777;
-    m_b->deliver(msg, payload);
-    recv_ptr r = m_b->recv(100, ~0ul, LONG);
+    ri_slot_init(behind, FORGED_ID, 0);
+    recv_ptr r = recv_forged(other, 100, RI_RING_SLOTS + 1);
     EXPECT_EQ(0u, behind->claimed);
     EXPECT_EQ(0u, behind->address);
     check(r, other);

@@ -37,13 +37,7 @@ protected:
     /* An RTS that asks for CTS, which the sender did not send. @return What the CTS says. */
     ri_wire_msg_t put_rts(uint64_t tag, size_t length)
     {
-        wire_msg msg(RI_WIRE_RTS, stream()->id, stream()->next_sn);
-        bytes payload = rts_payload({{4096, length}});
-
-        reinterpret_cast<ri_wire_rts_t *>(payload.data())->flags = RI_WIRE_RTS_PUT;
-        msg.tag                                                  = tag;
-        msg.req_id                                               = 0x7777;
-        m_b->deliver(msg, payload);
+        rts(stream()->next_sn, tag, {{4096, length}}, 0x7777, RI_WIRE_RTS_PUT);
         return m_ba->take(RI_WIRE_CTS).parse();
     }
 };
