@@ -41,13 +41,15 @@ static inline int ri_epoch_access(ri_window_t *window, int rank)
  * error class. */
 int ri_epoch_barrier(ri_window_t *window);
 
-/** MPI_Win_fence(). @return An MPI error class. */
+/** MPI_Win_fence() with the assertions @a mode (MPI_MODE_*). @return An MPI error class. */
 int ri_epoch_fence(ri_window_t *window, int mode);
 
-/** Open this process for the ranks of @a group. @return An MPI error class. */
+/** Open this process for the ranks of @a group, with the assertions @a mode. @return An MPI error
+ * class. */
 int ri_epoch_post(ri_window_t *window, MPI_Group group, int mode);
 
-/** Begin to access the ranks of @a group, when each has opened itself. @return An MPI error
+/** Begin to access the ranks of @a group, when each has opened itself, with the assertions @a mode.
+ * @return An MPI error
  * class. */
 int ri_epoch_start(ri_window_t *window, MPI_Group group, int mode);
 
@@ -62,14 +64,16 @@ int ri_epoch_wait(ri_window_t *window);
  * is set to whether they have. @return An MPI error class. */
 int ri_epoch_test(ri_window_t *window, int *flag);
 
-/** Lock a rank of the window. @a type is MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE. @return An MPI
+/** Lock a rank of the window. @a type is MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE, and @a mode has the
+ * assertions. @return An MPI
  * error class. */
 int ri_epoch_lock(ri_window_t *window, int type, int rank, int mode);
 
 /** Give a rank back that ri_epoch_lock() has locked. @return An MPI error class. */
 int ri_epoch_unlock(ri_window_t *window, int rank);
 
-/** Lock all ranks, together with others that do so. @return An MPI error class. */
+/** Lock all ranks, together with others that do so, with the assertions @a mode. @return An MPI
+ * error class. */
 int ri_epoch_lock_all(ri_window_t *window, int mode);
 
 /** Give back what ri_epoch_lock_all() has locked. @return An MPI error class. */

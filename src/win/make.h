@@ -21,8 +21,8 @@
  */
 int ri_make(const ri_make_args_t *args, void **base_p, MPI_Win *handle_p);
 
-/** Free a window, with the MPI's own. Collective. @return What MPI_Win_free() is to return: the
- * error handler has been called. */
+/** Free a window, with the MPI's own, and set @a handle_p to MPI_WIN_NULL. Collective. @return What
+ * MPI_Win_free() is to return: the error handler has been called. */
 int ri_make_free(ri_window_t *window, MPI_Win *handle_p);
 
 #endif

@@ -51,7 +51,7 @@ _Static_assert(sizeof(ri_make_agree_t) == 128, "the same in all versions");
 ri_make_agree_t *ri_make_agree_exchange(const ri_make_args_t *args, int ranks,
                                         int is_reachable, int has_net);
 
-/** @return Whether all ranks say so, the same on all ranks. Collective. */
+/** @return Whether @a is_ok was given by all ranks: the same on all ranks. Collective. */
 int ri_make_agree_by_all(int is_ok, MPI_Comm comm);
 
 /** @return Why the window is not for this library, or NULL. The same on all ranks. */

@@ -5,13 +5,14 @@ Usage: comments.py ROOT
 
 In src: no comment has more than 100 columns; each function that a header declares or defines has a
 comment in front of it, which says what is returned, if anything is: by @return, or by another
-function, as in "as NAME()" or "see NAME"; no comment has words that mean another one, such as
-"of these" or "as above"; a field of a header is not "so many" of something; a flag and its value
-are on one line; and no function has more than 60 lines between its braces. In src and test: a
-source file of 80 lines or more has a head comment of its own, no comment has "likewise", and no
-file has more than 600 lines. In NEWS and *.md of the root, docs, test
-and contrib: no line has more than 100 columns, except in tables (lines that begin with |) and in
-preformatted text (lines indented by 4, or between ```); and no cell of a table has two sentences.
+function, as in "as NAME()" or "see NAME"; the comment names the parameters through which something
+is returned (*_p) and the flags (is_* and the like), or another function that has them; no comment has words that mean another one, such as "of
+these" or "as above", or says "so many"; a flag and its value are on one line; and no function has
+more than 60 lines between its braces. In src and test: a source file of 80 lines or more has a head
+comment of its own, no comment has "likewise", "of these" or "so many", and no file has more than
+600 lines. In NEWS and *.md of the root, docs, test and contrib: no line has more than 100 columns,
+except in tables (lines that begin with |) and in preformatted text (lines indented by 4, or between
+```); and no cell of a table has two sentences.
 """
 
 import glob
@@ -31,6 +32,9 @@ NAME = re.compile(r"^([a-z]\w*)\(")
 BETWEEN = re.compile(r"^(__attribute__\S.*|RI_[A-Z_]+|[a-z_0-9 ]+\*?)$")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 SAYS_RESULT = re.compile(r"@return\b|\b[Aa]s (@ref )?\w+\(\)|\b[Ss]ee (@ref )?\w*_\w+")
+# Parameters whose types say nothing of them, and a function that is referred to
+NAMED_PARAM = re.compile(r"\*+(\w+_p)\b|\bint ((?:is|has|was|may|can)_\w+)")
+OTHER_FUNCTION = re.compile(r"\b\w+\(\)|@ref")
 # Its end, and the next one
 SECOND_SENTENCE = re.compile(r"[a-z0-9X)]\. [A-Z]")
 # What is understood only by who has read another comment, or the line above. With a noun behind it,
@@ -92,6 +96,17 @@ def wrong_functions(path, lines):
             yield f"{path}:{line}: {name} has no comment"
         elif not re.search(r"\bvoid$", result) and not SAYS_RESULT.search(comment):
             yield f"{path}:{line}: the comment of {name} does not say what it returns"
+
+
+def wrong_parameters(path, lines):
+    for line, name, _, comment in functions(lines):
+        prototype = re.search(rf"\b{name}\(([^{{;]*)", "\n".join(lines[line - 1:line + 9])).group(1)
+        if comment is None or OTHER_FUNCTION.search(comment):
+            continue
+        for found in NAMED_PARAM.finditer(prototype):
+            parameter = found.group(1) or found.group(2)
+            if not re.search(rf"@(param|a) {parameter}\b", comment):
+                yield f"{path}:{line}: the comment of {name} does not name {parameter}"
 
 
 def has_head(lines):
@@ -164,6 +179,7 @@ def main():
     wrong = []
     for path, lines in sources(root, "src", (".c", ".h")):
         wrong += long_comments(path, lines)
+            wrong += wrong_parameters(path, lines)
         if path.endswith(".h"):
             wrong += wrong_functions(path, lines)
             wrong += wrong_fields(path, lines)

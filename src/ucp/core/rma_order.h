@@ -69,7 +69,8 @@ static inline int ri_rma_has_stock(const ri_worker_t *worker)
 void ri_rma_fence(ri_worker_t *worker);
 
 /** An operation has been started that stock has not ended: what @ref ri_rma_started does then, with
- * its parameters; @a conn may be NULL. The operation is given back when stock calls back. */
+ * its parameters; @a conn may be NULL, and @a has_handle is as in ri_rma_started(). The operation
+ * is given back when stock calls back. */
 void ri_rma_pending(ri_conn_t *conn, ri_rma_op_t *op, ri_rma_kind_t kind, int has_handle);
 
 /**

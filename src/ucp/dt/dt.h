@@ -218,8 +218,8 @@ int ri_dt_has_long_runs(const ri_dt_data_t *data);
 /** @return The mean length of the runs of generic data; 0 if its layout is not known. */
 size_t ri_dt_run_mean(const ri_dt_data_t *data);
 
-/** The runs of generic data with a layout, as ri_layout_copy_segments() tells them. @return As
- * ri_layout_copy_segments(). */
+/** List the runs of generic data with a layout, and set @a length_p to their length, as
+ * ri_layout_copy_segments() does. @return As ri_layout_copy_segments(). */
 size_t ri_dt_runs(const ri_dt_data_t *data, size_t offset, size_t *length_p,
                   ri_segment_t *segments, size_t max);
 

@@ -88,7 +88,8 @@ void ri_mpi_type_free(uintptr_t type);
 /** @return The bytes of a type, or a negative number. */
 int64_t ri_mpi_size(uintptr_t type);
 
-/** Ask for the extent of a type, or for its true one. @return Whether the MPI has told. */
+/** Ask the MPI for the extent of a type, with @a is_true for the true extent, and set @a lb and @a
+ * extent. @return Whether the MPI has told. */
 int ri_mpi_extent(uintptr_t type, int is_true, intptr_t *lb, intptr_t *extent);
 
 #endif

@@ -119,7 +119,8 @@ void ri_mail_queue_wait_long(ri_reach_t *reach, uint32_t number, double seconds)
 void ri_mail_queue_end_puts(ri_reach_t *reach, uint32_t end, uint32_t first_withdrawn,
                             unsigned *withdrawn_p);
 
-/** Wait for the puts up to @a end, and give them up, as ri_mail_queue_end_puts() says. */
+/** Wait for the puts up to @a end, and give them up, as ri_mail_queue_end_puts() says. The number
+ * of puts that were withdrawn is added to @a withdrawn_p. */
 void ri_mail_queue_settle(ri_reach_t *reach, uint32_t end, unsigned *withdrawn_p);
 
 /** Withdraw an operation that is not a put, or wait for its end if the target has begun with it. */
@@ -135,7 +136,8 @@ void ri_mail_queue_reap(ri_reach_t *reach);
 /** What ri_mail_queue_make_room() does if there is no free entry. */
 void ri_mail_queue_make_room_slow(ri_reach_t *reach, unsigned *withdrawn_p);
 
-/** Make an entry free, if none is: that of the oldest put if the target looks, else of all. */
+/** Make an entry free, if none is: that of the oldest put if the target looks, else those of all
+ * puts. The number of puts that were withdrawn is added to @a withdrawn_p. */
 static inline void ri_mail_queue_make_room(ri_reach_t *reach, unsigned *withdrawn_p)
 {
     if (ri_mail_queue_is_full(reach)) {

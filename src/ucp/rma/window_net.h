@@ -59,7 +59,8 @@ void ri_window_net_unlock(void);
 /** @return The context of the worker. The lock is held, and the worker is there. */
 ucp_context_h ri_window_net_context(void);
 
-/** The address of the worker, which is the worker's. The lock is held, and the worker is there. */
+/** Set @a address_p to the address of the worker, which stays the worker's, and @a length_p to its
+ * length. The lock is held, and the worker is there. */
 void ri_window_net_address(const void **address_p, size_t *length_p);
 
 /** @return The number of the worker. The lock is held, and the worker is there. */

@@ -188,7 +188,8 @@ void ri_report_table_format_seconds(uint64_t us, char *text, size_t max);
 /** @return The share of @a part in @a part + @a rest, in tenths of a per cent; -1 if both are 0. */
 int ri_report_table_permille(uint64_t part, uint64_t rest);
 
-/** @return How many messages were sent, by all protocols or by those for long messages only. */
+/** @return The number of messages that were sent by all protocols, or with @a long_only by those
+ * for long messages. */
 uint64_t ri_report_table_messages(const ri_report_row_t *row, int long_only);
 
 #endif

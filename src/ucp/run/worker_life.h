@@ -9,9 +9,15 @@
 
 #include "../core/worker.h"
 
-/** Take a stock worker over: its handle finds the new worker from now on, which is of @a context,
- * and its active messages come here. @return UCS_OK, or an error; then nothing is left but perhaps
- * empty handlers of active messages. @a stock is the caller's in either case. */
+/**
+ * Take a stock worker over: its active messages come here from now on.
+ *
+ * @param context   Gets the new worker.
+ * @param stock     Its handle finds the new worker. It is the caller's, also after an error.
+ * @param worker_p  Set to the new worker.
+ *
+ * @return UCS_OK, or an error; then nothing is left but perhaps empty handlers of active messages.
+ */
 ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
                               ri_worker_t **worker_p);
 

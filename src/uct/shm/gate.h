@@ -51,11 +51,12 @@ int ri_gate_enter(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, ri_gate_wa
  * one kind of users only. @return As ri_gate_enter(). */
 int ri_gate_join(ri_gate_t *gate, ri_gate_kind_t kind, ri_gate_wait_t wait, void *arg);
 
-/** Take a ticket, which is the first step of ri_gate_enter(); and enter, if it is its turn. @a
- * is_alone is as there. @return Whether the caller is inside. */
+/** Set @a ticket_p to a ticket, which is the first step of ri_gate_enter(), and enter, if it is the
+ * ticket's turn. @a is_alone is as there. @return Whether the caller is inside. */
 int ri_gate_take(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, uint64_t *ticket_p);
 
-/** Enter with a ticket, if it is its turn; it has to be called until it is. @return Whether the
+/** Enter with a ticket, if it is its turn; it has to be called until it is. @a is_alone is as in
+ * ri_gate_enter(). @return Whether the
  * caller is inside. */
 int ri_gate_try(ri_gate_t *gate, ri_gate_kind_t kind, int is_alone, uint64_t ticket);
 

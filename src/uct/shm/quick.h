@@ -38,7 +38,7 @@ static inline int ri_quick_is(const ri_quick_t *quick)
     return (quick->slow < RI_QUICK_TIMES) && (ri_quick_rate > 0);
 }
 
-/** Note whether a payload was written quickly. */
+/** Note a payload: @a was_quick says whether it was written quickly. */
 static inline void ri_quick_note(ri_quick_t *quick, int was_quick)
 {
     if (was_quick) {

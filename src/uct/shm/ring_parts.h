@@ -32,8 +32,8 @@ int ri_ring_parts_put(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t hi
 int ri_ring_parts_fill(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t hint,
                        ri_ring_fill_t fill, void *arg, uint32_t length);
 
-/** Write the payload of one reserved record, longer than RI_RING_INLINE, as ri_ring_tx_write(): it
- * is what @a fill packs from @a offset on. */
+/** Write the payload of one reserved record, longer than RI_RING_INLINE, as ri_ring_tx_write(). @a
+ * fill packs it from @a offset on. With @a streams it is written past the caches. */
 void ri_ring_parts_fill_one(ri_ring_tx_t *tx, ri_ring_record_t *record,
                             ri_ring_fill_t fill, void *arg, size_t offset,
                             uint32_t length, int streams);

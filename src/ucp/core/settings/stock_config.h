@@ -9,8 +9,9 @@
 
 #include <ucp/api/ucp.h>
 
-/** ucp_config_read() of stock, with that value hidden. Any thread may call it. @a is_selected is
- * set to whether the value switches the library on. @return As stock does. */
+/** Call ucp_config_read() of stock, with that value hidden. Any thread may call it. @a config_p is
+ * set as by stock, and @a is_selected to whether the value switches the library on. @return As
+ * stock does. */
 ucs_status_t ri_stock_config_read(const char *env_prefix, const char *filename,
                                   ucp_config_t **config_p, int *is_selected);
 

@@ -19,8 +19,8 @@ void ri_rtr_known_open(ri_conn_t *conn);
  * table changes; NULL if there is none, or the message is eager. */
 const ri_rtr_t *ri_rtr_known_find(ri_conn_t *conn, uint64_t tag, size_t length);
 
-/** Note whether a message above the eager threshold has an RTR. @return Whether none is there
- * though recent ones had one: it is likely to be on its way. */
+/** Note a message above the eager threshold: @a is_there says whether it has an RTR. @return
+ * Whether none is there though recent ones had one: it is likely to be on its way. */
 int ri_rtr_known_is_expected(ri_conn_t *conn, int is_there);
 
 /** @return Whether the RTR, if it is not NULL, has been used, in vain or not: then the receiver

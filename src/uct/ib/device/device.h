@@ -23,6 +23,8 @@
 /**
  * Take the device of this process, and open it if nobody has it yet. Any thread.
  *
+ * @param device_p  Set to the device.
+ *
  * @return UCS_OK: to be given back. UCS_ERR_UNSUPPORTED: there is none. Why is logged: as a
  *         warning, once, if the user has named a device; as a warning if the only ones have too
  *         short queues, or there can be no registration cache; else at level info or debug.

@@ -90,7 +90,8 @@ typedef struct ri_reg_cache_params {
 /**
  * Make a cache. If it cannot know when memory goes away it keeps nothing, and says so in a warning.
  *
- * @param params  Is copied; its ops and arg have to stay.
+ * @param params   Is copied; its ops and arg have to stay.
+ * @param cache_p  Set to the cache.
  *
  * @return UCS_OK; UCS_ERR_NO_MEMORY; UCS_ERR_UNSUPPORTED: a fork would not be noticed. The user has
  *         been told of either.

@@ -12,15 +12,15 @@
 
 #if HAVE_VERBS
 
-/** prepare() of the plane: a way in state INIT, with an id; ri_ud_way_free() frees it. @return
- * UCS_OK, or what ri_ib_plane_new_way() says. */
+/** prepare() of the plane: set @a ep_p to a way in state INIT, with an id; ri_ud_way_free() frees
+ * it. @return UCS_OK, or what ri_ib_plane_new_way() says. */
 ucs_status_t ri_ud_way_prepare(ri_plane_t *super, ri_plane_ep_t **ep_p);
 
 /** Free a way that has no transfers, and whose ended ones have been taken out of plane->ended. */
 void ri_ud_way_free(ri_ud_ep_t *ep);
 
-/** ep_address() of the plane: write this side's address of a way, of RI_PLANE_ADDRESS_MAX bytes.
- * @return Its length. */
+/** ep_address() of the plane: write this side's address of a way to @a address_p, which has room
+ * for RI_PLANE_ADDRESS_MAX bytes. @return Its length. */
 size_t ri_ud_way_address(ri_plane_ep_t *super, void *address_p);
 
 /**
