@@ -385,7 +385,7 @@ static ucs_status_t cma_check(ri_plane_ep_t *super)
         return (ri_host_process_look(&process) == RI_HOST_RUNS) ? UCS_OK :
                                                                   UCS_ERR_UNREACHABLE;
     default:
-        /* What is not allowed any more does not say that the process is gone. */
+        /* An access that is not allowed any more does not mean that the process is gone. */
         return (ri_host_process_look(&process) == RI_HOST_GONE) ? UCS_ERR_UNREACHABLE :
                                                                   UCS_OK;
     }

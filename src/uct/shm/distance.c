@@ -6,8 +6,8 @@
 
 uint64_t ri_distance_far_ticks;
 
-/* A line has taken so many ticks. One that has been on its way before, or an interrupt, misleads
- * once: the other side becomes near at once, and far after some times. */
+/* A line has taken @a ticks. A line that was on its way already, or an interrupt, misleads once. So
+ * the other side becomes near at once, but far only after several slow lines in succession. */
 static void distance_note(ri_distance_t *distance, uint64_t ticks)
 {
     if ((ri_distance_far_ticks == 0) || (ticks < ri_distance_far_ticks)) {

@@ -15,11 +15,11 @@
 #include "../../ucs/base.h"
 #include "../../ucs/clock.h"
 
-/* The other side is far after so many reads in succession that took long. */
+/* The number of slow reads in succession after which the other side is far. */
 #define RI_DISTANCE_FAR_TIMES 3
 
-/** A read of a line of the other side's takes long if it takes so many ticks (ucs/clock.h) or more;
- * 0: none does. Set by the configuration. */
+/** A read of one of the other side's lines is slow from this number of ticks on (ucs/clock.h); 0:
+ * no read is slow. Set by the configuration. */
 extern uint64_t ri_distance_far_ticks;
 
 /* What one process knows of the distance of another one. All 0: near, and nothing was read. */

@@ -46,7 +46,7 @@ ri_host_process_t ri_host_process_self(void);
 
 /* What a look at a process has shown. */
 typedef enum ri_host_look {
-    RI_HOST_RUNS,   /* it exists, and a thread of it runs */
+    RI_HOST_RUNS,   /* the process exists, and a thread of it runs */
     RI_HOST_GONE,   /* no thread of it runs, whether or not its parent has noticed */
     RI_HOST_UNKNOWN /* /proc cannot be read */
 } ri_host_look_t;

@@ -16,9 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What an origin posts while others of its operations are carried out is carried out with them, as
- * the next look may be some time away; but the application, which waits, gets its turn after so
- * many rounds. */
+/* An origin may post an operation while others of its operations are carried out. The owner carries
+ * it out in a further round, as its next look may be some time away. This is the most rounds, as
+ * the application of the owner waits meanwhile. */
 #define MAILBOX_ROUNDS 4
 
 ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx)

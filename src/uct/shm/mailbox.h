@@ -43,8 +43,9 @@
 #define RI_MAILBOX_INLINE 96
 #define RI_MAILBOX_DATA   4096
 
-/* A long operation takes so many entries, the first of which has a number that they divide; and the
- * most bytes of its result. It is one of more than RI_MAILBOX_DATA bytes. */
+/* A long operation is one of more than RI_MAILBOX_DATA bytes, and of RI_MAILBOX_LONG at the most.
+ * It takes RI_MAILBOX_LONG_ENTRIES entries in a row, and the number of the first one is a multiple
+ * of that. */
 #define RI_MAILBOX_LONG_ENTRIES 4
 #define RI_MAILBOX_LONG         (RI_MAILBOX_LONG_ENTRIES * RI_MAILBOX_DATA)
 
@@ -94,7 +95,7 @@ typedef struct ri_mailbox_entry {
 
 static_assert(sizeof(ri_mailbox_entry_t) == 2 * RI_CACHE_LINE, "no false sharing");
 
-/* So many doorbells are in one word, and so many words there are. */
+/* The number of doorbells in a word, and the number of words. */
 #define RI_MAILBOX_BELLS 2
 #define RI_MAILBOX_WORDS (RI_MAILBOX_SLOTS / RI_MAILBOX_BELLS)
 

@@ -50,7 +50,7 @@ static uint64_t maps_ipc_namespace(void)
  * have the same. */
 static const char *const maps_names[] = {"/dev/shm/", "/memfd:", "/dev/zero", MAPS_SYSV};
 
-/* What is mapped shared, for reading and writing, and is not this library's own. */
+/* Whether memory is mapped shared, for reading and writing, and is not this library's own. */
 static int maps_is_of_interest(const char *permissions, const char *name)
 {
     size_t i;

@@ -21,8 +21,8 @@
 #define RI_QUICK_RETRY  4096u /* payloads after which a slow ring is tried again */
 #define RI_QUICK_DOUBLE 3     /* the most times that the number of others is doubled */
 
-/** A payload is quick that is written at so many bytes in a tick (ucs/clock.h) or more; 0: no ring
- * is quick. Set by the configuration. */
+/** A payload is quick if at least this number of bytes is written in a tick (ucs/clock.h); 0: no
+ * ring is quick. Set by the configuration. */
 extern double ri_quick_rate;
 
 /* What the sender knows of one ring. All 0: it is taken for quick, until it is known. */

@@ -69,9 +69,11 @@
 #define RI_RING_START 0xfe /* first part of a payload that is published in parts */
 #define RI_RING_PART  0xfd /* a further part of such a payload */
 
-/* A ring has room for so many messages of EAGER_THRESH bytes, where that is left to the library. */
+/* The number of messages of EAGER_THRESH bytes that a ring has room for, where its size is left to
+ * the library. */
 #define RI_RING_MESSAGES      8
-/* Messages above EAGER_THRESH go through a ring that has room for so many of them. */
+/* A message above EAGER_THRESH goes through a ring that has room for this number of such
+ * messages. */
 #define RI_RING_LONG_MESSAGES 4
 
 /* Payloads from RI_RING_PARTS_MIN bytes on may be published in parts. Shorter ones take longer that
@@ -98,21 +100,23 @@
  * receiver is behind, and reads from memory what it would otherwise wait for line by line. */
 #define RI_RING_STREAM_MIN_ROW 2048
 
-/* A far sender writes payloads that are longer than this in parts of so many bytes, so that the
- * receiver copies one while the next is written. */
+/* A far sender writes payloads that are longer than this in parts of this number of bytes, so that
+ * the receiver copies one part while the next one is written. */
 #define RI_RING_STREAM_PART 16384
 
 static_assert(RI_RING_STREAM_PART >= RI_RING_EIGHTH_MAX,
               "ri_ring_tx_has_room() is enough for both");
 
-/* A larger ring uses RI_RING_FIRST lines of a lap at first. It uses all after so many laps, or when
- * a message takes more than RI_RING_FIRST_ENOUGH lines, for which there might never be room: the
- * receiver tells its index up to RI_RING_TOLD lines late, and the end of a lap may be skipped. */
+/* A larger ring uses RI_RING_FIRST lines of a lap at first. It uses all after RI_RING_FIRST_LAPS
+ * laps, or when a message takes more than RI_RING_FIRST_ENOUGH lines, for which there might never
+ * be room: the receiver tells its index up to RI_RING_TOLD lines late, and the end of a lap may be
+ * skipped. */
 #define RI_RING_FIRST        4096
 #define RI_RING_FIRST_LAPS   32
 #define RI_RING_FIRST_ENOUGH ((RI_RING_FIRST - RI_RING_TOLD) / 2)
 
-/* The receiver publishes its index after so many lines, or a quarter of a lap if that is less. */
+/* The receiver publishes its index after this number of lines, or after a quarter of a lap if that
+ * is less. */
 #define RI_RING_TOLD 1024
 
 /*
@@ -147,10 +151,10 @@ typedef struct ri_ring_record {
 
 /* What the writer of a record does about long messages of its reader. */
 enum {
-    RI_RING_HINT_WAITS = 1 << 0, /* it waits for them */
-    RI_RING_HINT_SOON  = 1 << 1, /* it asks for them soon after they have come */
-    RI_RING_HINT_AWAY  = 1 << 2, /* it did neither, of its latest ones */
-    RI_RING_HINT_SLOW  = 1 << 3, /* it reads them slowly, by the plane */
+    RI_RING_HINT_WAITS = 1 << 0, /* the writer waits for them */
+    RI_RING_HINT_SOON  = 1 << 1, /* the writer asks for them soon after they have come */
+    RI_RING_HINT_AWAY  = 1 << 2, /* the writer has done neither, with its latest ones */
+    RI_RING_HINT_SLOW  = 1 << 3, /* the writer reads them slowly, by the plane */
     RI_RING_HINT_SAID  = 1 << 7  /* the hint of a RI_RING_START is to be read */
 };
 static_assert(sizeof(ri_ring_record_t) == RI_RING_LINE, "a record starts as one line");
@@ -184,9 +188,9 @@ typedef struct ri_ring_control {
 
 /* What the sender has made of the shelf (ri_ring_control_t.shelf_state). */
 enum {
-    RI_RING_SHELF_UNSEEN, /* it has not looked at the shelf yet */
-    RI_RING_SHELF_MAPPED, /* it has mapped the shelf */
-    RI_RING_SHELF_REFUSED /* it could not map the shelf, and does not try again */
+    RI_RING_SHELF_UNSEEN, /* the sender has not looked at the shelf yet */
+    RI_RING_SHELF_MAPPED, /* the sender has mapped the shelf */
+    RI_RING_SHELF_REFUSED /* the sender could not map the shelf, and does not try again */
 };
 
 static_assert(offsetof(ri_ring_control_t, consumed) == RI_RING_LINE, "a line of its own");
@@ -230,7 +234,7 @@ typedef struct ri_ring_rx {
     uint32_t mask;           /* number of lines - 1 */
     uint32_t pos;            /* position of the next record */
     uint32_t published; /* position that the sender was told of by control->consumed */
-    uint32_t told;      /* the sender is told after so many lines */
+    uint32_t told;      /* number of lines after which the sender is told */
     ri_ring_control_t *control; /* NULL: closed */
     size_t map_size;            /* bytes that are mapped at control */
     int fd; /* of the memory; -1: it is closed, as the sender has mapped the ring, or never will */

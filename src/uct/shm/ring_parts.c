@@ -9,7 +9,7 @@
 #include "../../ucs/clock.h"
 #include "../../ucs/copy.h"
 
-/* So much is packed into this core's cache before it is written past the caches. */
+/* The bytes that are packed into this core's cache before they are written past the caches. */
 #define PARTS_NEAR 4096
 
 void ri_ring_parts_fill_one(ri_ring_tx_t *tx, ri_ring_record_t *record,

@@ -24,7 +24,7 @@
  * Make a file of @a size bytes, all zero, and map it. @a name is for people, in /proc; it begins
  * with "ucxri-".
  *
- * @param there  The pages of so many bytes at its start have memory then. All other pages get
+ * @param there  A number of bytes at its start, whose pages have memory then. All other pages get
  *               theirs with their first use: a process that uses one where the host has no memory
  *               left is killed.
  * @param fd_p   Set to its descriptor, which is the caller's to close.
@@ -39,7 +39,7 @@ void *ri_shared_file_make(const char *name, size_t size, size_t there, int *fd_p
  * descriptor are wire input: what was not made by ri_shared_file_make(), or has another size, is
  * not mapped.
  *
- * @param there  The pages of so many bytes at its start are mapped at once.
+ * @param there  A number of bytes at its start, whose pages are mapped at once.
  *
  * @return Where it is mapped, which is the caller's to unmap, or NULL.
  */

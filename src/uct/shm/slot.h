@@ -5,10 +5,11 @@
  * Who copies which part of a message that both sides copy (ri_ring_slot_t). The
  * receiver claims from the front, the sender from the back, so that the lines that either
  * has in its cache stay there; a common counter gained nothing below 1 MB. A claim takes
- * half of what is left, so that both end at about the same time, but not so little that the
- * call costs more than the copy, and not so much that a process that loses the processor, or
- * that has other things to do, holds the message up. As long as nothing is copied yet, the
- * second side takes the other half at once: calls are what short messages cost.
+ * half of what is left, so that both end at about the same time. A part has a least length, below
+ * which the call would cost more than the copy. It has a greatest length, as a process that loses
+ * the processor, or has other things to do, holds the message up. As long as nothing is copied yet,
+ * the second side takes the other half at once: most of the time of short messages is that of the
+ * calls.
  *
  * The other side may write anything into a slot at any time. The part that a claim returns is
  * within the message all the same; numbers of copied units may be any.

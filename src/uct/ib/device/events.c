@@ -71,7 +71,7 @@ static void events_note(ri_ib_device_t *device, const struct ibv_async_event *wh
         ri_warn("%s: the device has failed: no more transfers by verbs", name);
         return;
     case IBV_EVENT_PORT_ERR:
-        /* It may be back before anything is given up by the device. */
+        /* The port may be back before the device gives anything up. */
         if (what->element.port_num == device->port) {
             ri_warn("%s: port %u is down", name, device->port);
         }

@@ -469,7 +469,7 @@ void ri_reg_cache_get_counters(ri_reg_cache_t *cache, ri_plane_counters_t *count
         return;
     }
     reg_enter(cache);
-    reg_leave(cache); /* what is dead does not count */
+    reg_leave(cache); /* dead entries do not count */
     pthread_mutex_lock(&cache->lock);
     *counters = cache->counters;
     pthread_mutex_unlock(&cache->lock);

@@ -117,9 +117,9 @@ typedef struct ri_rc_plane {
  * A way whose connecting has failed stays in INIT. FAILED is the end: the queue pair is destroyed.
  */
 typedef enum ri_rc_state {
-    RI_RC_INIT,      /* it has a queue pair, which sends nothing */
+    RI_RC_INIT,      /* the end has a queue pair, which sends nothing */
     RI_RC_CONNECTED, /* transfers can be started */
-    RI_RC_FAILED     /* it has no queue pair any more */
+    RI_RC_FAILED     /* the end has no queue pair any more */
 } ri_rc_state_t;
 
 typedef struct ri_rc_ep {

@@ -248,8 +248,9 @@ static inline void ri_channel_rx_advance(ri_channel_rx_t *rx,
     rx->pos += ri_channel_lines(header->length);
 }
 
-/** @return Whether so much has been read that the sender should be told of rx->pos. If so, it
- * counts as told, and what was read may be overwritten once it is. */
+/** @return Whether the sender should be told of rx->pos, as at least a quarter of the memory was
+ * read since it was last told. If so, rx->pos counts as told: as soon as the sender knows it, it
+ * may overwrite what was read. */
 static inline int ri_channel_rx_publish(ri_channel_rx_t *rx)
 {
     if (rx->pos - rx->published < (rx->mask + 1) / 4) {

@@ -191,7 +191,7 @@ void ri_rc_notify_stop(ri_rc_plane_t *plane, ri_rc_ep_t *ep)
     if (ep->receives == 0) {
         return;
     }
-    /* What has been acknowledged may be there even if the device has failed since. */
+    /* Writes that were acknowledged may be there even if the device has failed since. */
     notify_drain(plane, ep, ri_verbs.modify_qp(ep->qp, &attr, IBV_QP_STATE) == 0);
     if (ep->receives > 0) {
         /* Their places in the completion queue are not used again. */

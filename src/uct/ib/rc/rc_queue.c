@@ -398,7 +398,7 @@ static int queue_poll(ri_rc_plane_t *plane)
         any |= count > 0;
     } while (count == QUEUE_POLL_BATCH);
 
-    /* It was empty after these were gone, so that they have no completions left. */
+    /* The queue was empty after these were gone, so that they have no completions left. */
     plane->dead -= dead;
     plane->outstanding -= dead;
     return any || (dead > 0);

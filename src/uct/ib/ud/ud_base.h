@@ -67,7 +67,7 @@ typedef struct ri_ud_transfer {
 typedef enum ri_ud_recv_state {
     RI_UD_RECV_NEW,     /* being made: in no list */
     RI_UD_RECV_WAITING, /* for a queue pair: in the way's waiting */
-    RI_UD_RECV_READY, /* it has a queue pair, and op->ready() is to be called: in plane->ready */
+    RI_UD_RECV_READY, /* there is a queue pair, and op->ready() is to be called: in plane->ready */
     RI_UD_RECV_ACTIVE, /* pieces arrive: in plane->active */
     RI_UD_RECV_ENDED,  /* op->done() is to be called: in plane->ended */
     RI_UD_RECV_STATE_LAST
@@ -77,7 +77,7 @@ typedef struct ri_ud_recv {
     ri_ud_transfer_t super;
     ri_ud_rx_t rx;
     ri_ud_recv_state_t state;
-    int is_offer; /* it may never be used: it gives its queue pair up when others wait */
+    int is_offer; /* the receive may never be used, and gives its queue pair up when others wait */
     ri_ud_qp_t *qp;       /* READY and ACTIVE: what pieces land in; else NULL */
     ucs_status_t failure; /* of the queue pair, which ends the receive; UCS_OK: none */
     unsigned empty;       /* polls in a row by which nothing came, up to a limit */
@@ -180,14 +180,15 @@ struct ri_ud_ep {
     uint32_t done_bits;  /* bit i: number done_first + i */
 
     /* Of the remote side: */
-    int is_known;       /* it has answered something */
+    int is_known;       /* the remote side has answered something */
     uint32_t heard;     /* counts datagrams that have come from there */
-    ri_ud_port_t *port; /* CONNECTED: where it is; else NULL */
+    ri_ud_port_t *port; /* CONNECTED: where the remote side is; else NULL */
     uint32_t control_qp;
     uint32_t data_qp;
-    uint32_t qkey;     /* Q_Key of control_qp */
-    uint32_t id_there; /* its id of the way, which control messages to it name */
-    uint32_t mtu;      /* bytes of a piece: the smaller MTU of both sides */
+    uint32_t qkey; /* Q_Key of control_qp */
+    uint32_t
+            id_there; /* the remote side's id of the way, which control messages to it name */
+    uint32_t mtu;     /* bytes of a piece: the smaller MTU of both sides */
 };
 
 /** Change the state of a way, as ri_ud_ep_state_t allows it. */

@@ -15,7 +15,8 @@
 #define RX_LOSS_PIECES 32
 #define RX_LOSS_SHARE  (3. / 4)
 
-/* The time in which no piece comes is shorter by so much at the end of a window. */
+/* At the end of a window, the receiver waits for the next piece for 1 / RX_QUICK of the usual
+ * time. */
 #define RX_QUICK 4
 
 static uint32_t *rx_held(const ri_ud_rx_t *rx, uint32_t landing)
@@ -275,7 +276,7 @@ void ri_ud_rx_restart(ri_ud_rx_t *rx)
     rx_tell(rx, RI_UD_RESTART);
 }
 
-/* What is missing is not worth to be told. */
+/* Whether to start anew, rather than to ask for the missing pieces once more. */
 static int rx_is_hopeless(const ri_ud_rx_t *rx)
 {
     uint32_t sent = rx->top - rx->base;

@@ -89,7 +89,8 @@ static void tx_grant(ri_ud_tx_t *tx, uint32_t granted)
     }
 }
 
-/* What is asked for, besides what was before and has not been sent yet. */
+/* Note the pieces that a NACK asks for, besides those that were asked for before and have not been
+ * sent yet. */
 static void tx_nack(ri_ud_tx_t *tx, const ri_ud_message_t *message)
 {
     uint8_t *byte, bit;

@@ -16,7 +16,8 @@ typedef struct ri_ud_tx ri_ud_tx_t;
  * back. */
 struct ri_ud_tx {
     /* Set by the owner: */
-    void (*tell)(ri_ud_tx_t *tx, ri_ud_message_t *message); /* it may get lost */
+    void (*tell)(ri_ud_tx_t *tx,
+                 ri_ud_message_t *message); /* send a message, which may get lost */
     const ri_ud_times_t *times;
     ri_ud_counters_t *counters;
     uint32_t count;    /* pieces of the message */
