@@ -26,7 +26,7 @@ static int fetch_can_answer(ri_stream_t *stream)
     return (conn != NULL) && !(conn->flags & RI_CONN_PEER_MODE);
 }
 
-/* What is known of a message and its receive. */
+/* @return The facts of a message and its receive, by which its fetch is chosen. */
 static ri_select_fetch_t fetch_facts(const ri_recv_req_t *recv, ri_stream_t *stream,
                                      const ri_arrival_t *arrival)
 {
@@ -72,7 +72,8 @@ static ri_coop_named_t fetch_look_at_slot(ri_select_fetch_t *facts,
     return named;
 }
 
-/* What was chosen has turned out to lack something: there is another choice without that. */
+/* The chosen fetch has turned out to lack something. Change the facts, so that another one is
+ * chosen. */
 static void fetch_do_without(ri_select_fetch_t *facts, ri_fetch_lacks_t lacks)
 {
     if (lacks == RI_FETCH_LACKS_SLOT) {

@@ -110,8 +110,8 @@ static int select_has_coop(const ri_select_param_t *param)
            param->has_ring && param->slot_free && param->polls;
 }
 
-/* What is above EAGER_THRESH and moved by a data plane. @return RI_PROTO_BULK if this one
- * cannot. */
+/* The choice for a message above EAGER_THRESH that a data plane moves. @return RI_PROTO_BULK if
+ * this plane cannot. */
 static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane)
 {
     int writes = select_may_write(param);
@@ -153,10 +153,10 @@ static int select_has_net_rtr(const ri_select_param_t *param)
            (param->pieces || (!by_ud && select_has_pool(param, param->net_plane)));
 }
 
-/* What goes as datagrams is not written from the pool: the receiver would have to be told who
- * frees it. Any other write through a network ends when it is acknowledged, a latency after the
- * receiver has the data. With a copy the sender goes on before: a receive that it posts then is
- * offered by the time that the other side answers. */
+/* A message that goes as datagrams is not written from the pool: the receiver would have to be told
+ * who frees the buffer. Any other write through a network ends when it is acknowledged, a latency
+ * after the receiver has the data. With a copy the sender goes on before: a receive that it posts
+ * then is offered by the time that the other side answers. */
 static ri_proto_t select_by_net_rtr(const ri_select_param_t *param)
 {
     if (select_can(param->net_plane, NEED_UD)) {

@@ -56,7 +56,7 @@ typedef struct ri_select_fetch {
     int slot_is_other; /* the slot says that it is for another receive */
     int can_answer;  /* there is a usable conn that is not in error handling mode PEER */
     int contig;      /* the receive is contiguous */
-    int spread;      /* it is in runs that are known */
+    int spread;      /* the receive is in runs that are known */
     int shelf;       /* there is a shelf, for what has a slot */
     int sent_spread; /* the sender's data is in runs */
     int pieces;      /* the receive is in pieces that can be described */

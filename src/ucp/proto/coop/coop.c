@@ -9,12 +9,13 @@
 #include "coop_recv.h"
 #include "coop_send.h"
 
-/* While there is something to be read by the plane, one part in so many may be of a send. Where
- * parts come by a shelf, sends have as many turns: there both sides have to copy. */
+/* While there is something to be read by the plane, one part in COOP_READS may be of a send. Where
+ * parts come by a shelf, every second part may be, as both sides have to copy there. */
 #define COOP_READS       16
 #define COOP_READS_SHELF 2
 
-/* So many sends of a row are looked at in a round, besides the one that is to be written. */
+/* The number of sends of a row that are looked at in a round, besides the one that is to be
+ * written. */
 #define COOP_ROW_LOOKS 4
 
 /* @return One part in how many may be of a send: 1 if there is nothing to be read. */

@@ -18,8 +18,8 @@
 #define COOP_POLLS     4096
 #define COOP_POLLS_MAX (1u << 20)
 
-/* What a side copies by the plane of a message that also goes by a shelf, in units: not so much
- * that the other side would wait long for it to come back to the shelf. */
+/* The units that a side copies by the plane, at a time, of a message that also goes by a shelf.
+ * More of them would let the other side wait until this one comes back to the shelf. */
 #define COOP_BESIDE_SHELF 16u
 
 /* Nothing is copied by the plane now. */
@@ -152,7 +152,7 @@ static void coop_note_failure(ri_coop_t *coop, ucs_status_t status)
     }
 }
 
-/* Claim a part, of so many units at @a most, and copy it by the plane. */
+/* Claim a part, of @a most units at the most, and copy it by the plane. */
 static ri_coop_state_t coop_work(ri_coop_t *coop, uint32_t most)
 {
     ri_slot_side_t side = coop->is_send ? RI_SLOT_BACK : RI_SLOT_FRONT;

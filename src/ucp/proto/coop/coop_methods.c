@@ -10,10 +10,11 @@
 
 #include <stdlib.h>
 
-/* An application with periods so many times as long as its messages take is busy otherwise. */
+/* The application is busy with other work if its periods are at least this number of times as long
+ * as its messages take. */
 #define METHODS_BUSY 4
 
-/* A trial ends after so many messages that do not count. */
+/* The number of messages that do not count after which a trial ends. */
 #define METHODS_SKIPPED_MAX (2 * RI_COOP_METHODS_LAP)
 
 /* Exponent of the first length. */
@@ -78,7 +79,8 @@ static uint64_t methods_median(uint64_t values[RI_COOP_METHODS_LAP])
     return ri_max(values[1 + (RI_COOP_METHODS_LAP - 1) / 2], 1ul);
 }
 
-/* What was known of the method that is tried may be from another time. */
+/* @return The average of two values of a lane. The one before may be from another time if its
+ * method is tried again, and does not count then. */
 static uint64_t methods_average(const ri_coop_lane_t *lane, uint64_t before,
                                 uint64_t value)
 {

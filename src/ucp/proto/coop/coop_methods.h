@@ -23,13 +23,13 @@
 /* Messages of a lap. */
 #define RI_COOP_METHODS_LAP 8u
 
-/* One lap in so many goes by the method that was slower, in case it is not any more: the first
- * number when the faster method has changed, and twice as many each time that it has not, up to the
- * second. */
+/* The method that was slower may have become the faster one, so one lap in a certain number of laps
+ * goes by it. The number is RI_COOP_METHODS_TRY when the faster method has changed. It doubles each
+ * time that the method has not changed, up to RI_COOP_METHODS_TRY_MAX. */
 #define RI_COOP_METHODS_TRY     64u
 #define RI_COOP_METHODS_TRY_MAX 256u
 
-/* Messages of so many lengths, each twice the one before, are measured apart. */
+/* The number of lengths, each twice the one before, whose messages are measured apart. */
 #define RI_COOP_METHODS_LENGTHS 12
 
 /* What messages have taken, in ticks (ucs/clock.h); 0: not known. */

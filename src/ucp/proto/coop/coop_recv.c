@@ -171,7 +171,7 @@ ri_coop_named_t ri_coop_recv_find_named(const ri_recv_req_t *recv,
     if (named.slot != NULL) {
         named.address = atomic_load_explicit(&named.slot->address, memory_order_acquire);
     }
-    /* It is about to write the address if it has just taken the RTR. */
+    /* The sender is about to write the address if it has just taken the RTR. */
     named.offered = (rts->flags & RI_WIRE_RTS_OFFERED) || recv->rtr.slot ||
                     (named.address != 0);
     return named;

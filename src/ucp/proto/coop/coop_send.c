@@ -13,9 +13,9 @@
 
 #include <string.h>
 
-/* A message of data in runs that the receiver could not take from a shelf counts so much, and one
- * that it could counts one less. Where that makes so much, they go by UCP, but for one in so
- * many. */
+/* A count of each conn, for messages of data in runs. A message that the receiver could not take
+ * from a shelf adds COOP_REFUSED, and a message that it could takes 1 off. From COOP_REFUSED_MAX
+ * on, only one such message in COOP_REFUSED_AGAIN goes to a shelf, and UCP sends the others. */
 #define COOP_REFUSED       2
 #define COOP_REFUSED_MAX   16
 #define COOP_REFUSED_AGAIN 64
@@ -56,7 +56,7 @@ static void coop_note_hint(const ri_coop_t *coop)
     uint32_t hint   = atomic_load_explicit(&coop->slot->hint, memory_order_relaxed);
     const ri_stream_t *stream;
 
-    /* What was said for a later message is newer. */
+    /* A hint for a later message is newer. */
     if (!(hint & RI_RING_HINT_SAID) ||
         ((int32_t)(coop->send->sn - coop->send->conn->coop.hinted) < 0)) {
         return;

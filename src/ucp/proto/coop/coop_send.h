@@ -15,7 +15,7 @@ int ri_coop_send_has_slot(const ri_conn_t *conn);
 
 /** A long message in runs, which only a shelf can take, is about to be sent. @return Whether to
  * send it by ri_coop_send_start(). The answer is no if the receiver could not take such messages of
- * late; but one of so many is tried all the same. */
+ * late, but some are tried all the same (COOP_REFUSED_AGAIN). */
 int ri_coop_send_try_spread(ri_conn_t *conn);
 
 /** The step `take` (core/types/send_proto.h) of protocols by which both sides copy. @return 0, or

@@ -17,16 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stream gets a shelf after so many messages that both sides have copied, or that could come by a
- * shelf only: to make one takes as long as some of them. */
+/* The number of messages after which a stream gets a shelf. Messages count that both sides have
+ * copied, or that could come only by a shelf. A shelf takes as long to make as a few messages. */
 #define SHELF_AFTER 4
 
-/* So many parts are put or taken in one step, if there are as many: as the call that has brought
- * the process here costs something, too. */
+/* The most parts that are put or taken in one step. One part alone would not be worth the call that
+ * has brought the process here. */
 #define SHELF_PARTS 4
 
-/* What is packed at a time for a receiver that is far, in bytes: it stays in the nearest cache.
- * Runs of this mean length go past the caches by themselves. */
+/* Bytes that are packed at a time for a far receiver: they stay in the nearest cache. Runs of this
+ * mean length go past the caches by themselves. */
 #define SHELF_PACKED   4096
 #define SHELF_RUN_LONG 2048
 
@@ -248,7 +248,7 @@ ri_coop_state_t ri_coop_shelf_take(ri_coop_t *coop)
         if (owner == coop) {
             state = shelf_take_part(coop, &mark);
         } else if (owner != NULL) {
-            /* What has become of that one is seen when it has its turn. */
+            /* The result for the owner is seen when the owner has its turn. */
             owner->broken |= (shelf_take_part(owner, &mark) == RI_COOP_BROKEN);
             state = RI_COOP_WORKED;
         }

@@ -199,7 +199,7 @@ static const char *eager_am_why(const ri_select_param_t *facts)
                              "it is short, and there is no ring";
 }
 
-/* What is in the ring or channel is counted there. */
+/* Messages in the ring or channel are counted there. */
 const ri_send_proto_t ri_send_proto_eager_ring = {.name    = "eager_ring",
                                                   .called  = "ring",
                                                   .moves   = "a ring in shared memory",

@@ -18,7 +18,7 @@
 /* A write that is under way. */
 typedef struct net_write {
     ri_net_transfer_t op;
-    ri_send_req_t *req; /* it waits, whatever becomes of its conn */
+    ri_send_req_t *req; /* the send, which waits, whatever becomes of its conn */
     ri_keys_t *keys;    /* of its data */
     uint32_t recv_id;
 } net_write_t;

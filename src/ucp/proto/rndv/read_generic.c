@@ -17,7 +17,7 @@
 #define READ_RUN_BYTES 1024
 #define READ_RUNS      256
 
-/* What is read of generic data at a time. */
+/* A part of generic data, which is read at a time. */
 typedef struct read_part {
     ri_segment_t *segments;
     size_t count;

@@ -127,7 +127,7 @@ static ucs_status_t get_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
     ucs_status_t status;
     uint64_t begin;
 
-    /* It says so if there is no way. */
+    /* ri_net_read_recv() says so if there is no way. */
     if ((rts->flags & RI_WIRE_RTS_KEYS) &&
         ((how != GET_NOT) || (ri_way_use_ep(stream->peer) == NULL))) {
         return ri_net_read_recv(recv, stream, arrival, how == GET_DIRECT);

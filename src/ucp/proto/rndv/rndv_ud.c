@@ -27,7 +27,7 @@ typedef struct ud_goal {
 /* A message that is being sent: the request's proto_state until it ends. */
 struct ri_ud_send_op {
     ri_ud_run_t super;
-    ri_send_req_t *req; /* it waits, whatever becomes of its conn */
+    ri_send_req_t *req; /* the send, which waits, whatever becomes of its conn */
     ri_keys_t *keys;    /* of its data */
     uint32_t recv_id;
     int by_rtr;     /* its RTS is still to be answered, should this come to nothing */
@@ -92,9 +92,9 @@ static void ud_send_free(struct ri_ud_send_op *send)
 
 static void ud_send_to(ri_send_req_t *req, const ud_goal_t *goal);
 
-/* What was sent by an RTR came to nothing, as far as this side knows: the RTS is there still, and
- * the receiver asks for the message when that has its turn. Unless it has it already: it is told
- * that this side does not know. */
+/* A message that was sent by an RTR has failed, as far as this side knows. Its RTS is there still,
+ * and the receiver asks for the message when the RTS has its turn. The receiver may have the
+ * message already, so it is told that this side does not know. */
 static void ud_by_rtr_failed(struct ri_ud_send_op *send)
 {
     ri_send_req_t *req = send->req;

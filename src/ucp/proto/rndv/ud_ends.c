@@ -68,9 +68,9 @@ int ri_ud_ends_remind(ri_conn_t *conn)
     if ((ep == NULL) || (conn->status != UCS_OK) || !ends_is_unheard(ep)) {
         return 0;
     }
-    /* It may be here. No request ends and nothing is freed by that: ends wait for the worker's
-     * progress. But a receive that has got a queue pair may send its TARGET by this very conn,
-     * which is looked at after this. */
+    /* The end may have come already. No request ends and nothing is freed by that: ends wait for
+     * the worker's progress. But a receive that has got a queue pair may send its TARGET by this
+     * very conn, which is looked at after this. */
     ep->plane->ops->progress(ep->plane);
     if (!ends_is_unheard(ep) || ri_local_is_gone(peer)) {
         return 0;

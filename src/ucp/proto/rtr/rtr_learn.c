@@ -164,7 +164,8 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
     recv->super.worker->activity.received_us = now;
     ri_sender_map_learn(senders, recv->tag, recv->mask, arrival->tag, stream->id);
     if ((ri_config.rtr != UCS_YES) && (recv->rtr.state == RI_RTR_BY_UD)) {
-        /* It has a queue pair, to which was posted, and which is reset if it is not used. */
+        /* The receive has a queue pair, in which receives are posted. If the queue pair is not
+         * used, it has to be reset. */
         ri_sender_map_credit_costly(senders, recv->tag, recv->mask, stream->id,
                                     ri_rtr_ud_is_for(recv, stream, arrival));
     } else {

@@ -151,7 +151,7 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     if ((conn == NULL) || (conn->flags & RI_CONN_PEER_MODE) || (entries == NULL)) {
         return UCS_ERR_UNREACHABLE;
     }
-    /* What is being withdrawn must not depend on what is offered meanwhile. */
+    /* The end of a withdrawal must not depend on offers that are made meanwhile. */
     if ((entries->free == 0) || (worker->rtr.num_revoking > 0) || worker->rtr.recheck) {
         return UCS_ERR_NO_RESOURCE;
     }

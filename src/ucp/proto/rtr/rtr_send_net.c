@@ -21,7 +21,7 @@
 typedef struct rtr_send_net_write {
     ri_keys_t keys; /* of its data */
     ri_net_transfer_t op;
-    ri_send_req_t *req; /* it waits, whatever becomes of its conn */
+    ri_send_req_t *req; /* the send, which waits, whatever becomes of its conn */
 } rtr_send_net_write_t;
 
 /* Whether the immediate can tell how long the message is. */

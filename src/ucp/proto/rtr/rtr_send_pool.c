@@ -24,9 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first part of a message that is copied and written in parts, and how many times as long as
- * all before it the next one may be: a processor copies so much faster than a network writes, so
- * of the copying only that of the first part takes time. */
+/* A message is copied and written in parts. RTR_SEND_POOL_PART is the length of the first one. Each
+ * further part is at most RTR_SEND_POOL_FASTER times as long as all parts before it: a processor
+ * copies that much faster than a network writes. So only the copy of the first part takes time. */
 #define RTR_SEND_POOL_PART   16384
 #define RTR_SEND_POOL_FASTER 4
 
@@ -81,7 +81,7 @@ static int rtr_send_pool_failed(ri_pool_buffer_t *buffer, int ending)
     return 1;
 }
 
-/* What is left to be done when a write has ended, also if it has not ended well. */
+/* The rest of the work when a write has ended, also if it has failed. */
 static void rtr_send_pool_finish(ri_net_transfer_t *op, int ending)
 {
     rtr_send_pool_write_t *write = ri_container_of(op, rtr_send_pool_write_t, op);

@@ -91,7 +91,8 @@ void ri_rtr_send_words_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kin
         }
     }
     fate = ri_rtr_table_add(conn->rtr.table, &rtr, msg->seen, &sn, &req_id);
-    /* What was offered by RTS the receiver reads, or asks for, who does not wait for anything. */
+    /* A message that was announced by RTS is read by the receiver, or asked for. The receiver does
+     * not wait for a write. */
     ri_trace(&conn->worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
 }
 
