@@ -158,8 +158,8 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     free(conn);
 }
 
-/* What was sent before a number that was lost is received as ever, so the peer may need its memory
- * until it has answered. */
+/* Messages that were sent before a lost number are received as ever, so the peer may need their
+ * memory until it has answered. */
 static int conn_outlives_loss(const ri_conn_t *conn, const ri_send_req_t *req)
 {
     return ((int32_t)(req->sn - conn->end_sn) < 0) && ri_send_is_needed(req) &&

@@ -24,18 +24,20 @@
 #include <strings.h>
 #include <ucs/sys/string.h>
 
-/* Runs of derived datatypes that are moved one by one. Within a host the kernel takes some 0.3 us
- * to find the pages of each run of a receive, a third of what it takes to copy so many bytes. */
+/* The shortest runs of derived datatypes that are moved one by one, in bytes: through a network,
+ * and within a host. There the kernel takes some 0.3 us to find the pages of each run of a receive,
+ * a third of the time in which it copies the run. */
 #define CONFIG_RUN      4096
 #define CONFIG_RUN_HOST 8192
 
 #define CONFIG_PREFIX "UCXRI_"
 #define CONFIG_AUTO   "auto"
 
-/* A name with so many wrong letters may be meant for another one. */
+/* The most wrong letters of a name that may be meant for another one. */
 #define CONFIG_ERRORS 2
 
-/* How many messages of HYBRID_THRESH at least the pool has room for, if that is ours to say. */
+/* The pool has room for at least this number of messages of HYBRID_THRESH bytes, unless its size is
+ * set. */
 #define CONFIG_POOL_MESSAGES 16
 
 /* Of rings, where RING_SIZE is auto. A large one is larger than a core's own cache, which makes it
@@ -54,12 +56,13 @@
 /* The most that RING_QUICK_MAX may be, and what it is if it is left to the library. */
 #define CONFIG_RING_QUICK_MAX (256ul << 10)
 
-/* So many times longer, at least, takes an exchange of messages through a network than one within
- * a host: what a copy may cost grows with it. */
+/* An exchange of messages through a network takes at least this number of times as long as one
+ * within a host. What a copy may cost grows with that. */
 #define CONFIG_NET_EXCHANGE 4
 
-/* A receiver that is away lets its sender wait for much longer than an exchange takes. So a message
- * of so many times the length is copied, and of at most this part of the pool. */
+/* A receiver that is away lets its sender wait for much longer than an exchange takes. So messages
+ * are copied up to CONFIG_AWAY times the length, but none that needs more than 1 / CONFIG_POOL_AWAY
+ * of the pool. */
 #define CONFIG_AWAY      4
 #define CONFIG_POOL_AWAY 8
 
@@ -243,8 +246,8 @@ static void config_lower(const char *name, size_t *member, size_t limit, const c
     }
 }
 
-/* What goes through a ring, and what is copied into an active message: sizes of rings, and the
- * thresholds that depend on them. */
+/* Set the sizes of rings, and the thresholds that depend on them: those of messages that go through
+ * a ring, or are copied into an active message. */
 static void config_set_eager(const ri_costs_t *costs)
 {
     ri_config_t *c = &ri_config;
@@ -286,7 +289,7 @@ static void config_set_eager(const ri_costs_t *costs)
                                "IB_EAGER_SIZE but 32 bytes");
 }
 
-/* What goes by the pool. config_set_eager() has been called. */
+/* Set the thresholds of messages that go by the pool. config_set_eager() has been called. */
 static void config_set_hybrid(const ri_costs_t *costs)
 {
     ri_config_t *c = &ri_config;
@@ -315,7 +318,8 @@ static void config_set_hybrid(const ri_costs_t *costs)
     }
 }
 
-/* What is left to the library; other values stay as they are, within what can work. */
+/* Set the values that are left to the library. Others stay as they are, within limits that can
+ * work. */
 static void config_set_thresholds(const ri_costs_t *costs)
 {
     ri_config_t *c = &ri_config;

@@ -33,15 +33,17 @@
  * past their caches. */
 #define COSTS_RING_RATE 10.0
 
-/* A ring is quick that carries so many times what the plane does. */
+/* A ring is quick if it carries at least this number of times what the plane does in the same
+ * time. */
 #define COSTS_QUICK 1.2
 
-/* A core is far from which a line takes so many times what one of memory does. Each line is then
- * written to memory and fetched from there. Fetches go several at a time, and the writes do not. */
+/* A core is far if one of its lines takes at least this number of times as long as one of memory.
+ * Each line is then written to memory and fetched from there. Fetches go several at a time, and the
+ * writes do not. */
 #define COSTS_FAR 2.0
 
-/* A core is also far from which a line takes that many ns: one of memory takes several times as
- * long as it could where others use the memory while it is measured. */
+/* A core is also far if one of its lines takes at least this number of ns. If others use the memory
+ * while it is measured, a line of memory seems to take several times as long as it does. */
 #define COSTS_FAR_MAX 190.0
 
 /* How much an extra copy may cost, in exchanges of the shortest kind. */

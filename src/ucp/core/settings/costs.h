@@ -20,7 +20,7 @@
 
 #include "../../../uct/api/plane.h"
 
-/* What was measured, or assumed. */
+/* Costs that were measured, or assumed. */
 typedef struct ri_costs {
     double copy_rate;      /* of memcpy within the caches */
     ri_plane_cost_t plane; /* of a read by the data plane of this host */
@@ -34,13 +34,13 @@ typedef struct ri_costs {
 /* The costs of this process: measured before @ref ri_config is complete. */
 extern ri_costs_t ri_costs;
 
-/* What is assumed where it cannot be measured: usual numbers of servers of the time. */
+/* Costs that are assumed where they cannot be measured: usual numbers of servers of the time. */
 #define RI_COSTS_COPY_RATE  20.0
 #define RI_COSTS_PLANE_CALL 700.0
 #define RI_COSTS_PLANE_RATE 15.0
 #define RI_COSTS_LINE       130.0
 
-/* What is taken for possible: a measured cost beyond is brought into this range. */
+/* The range of costs that are taken for possible. A measured cost outside is brought into it. */
 #define RI_COSTS_RATE_MIN 1.0
 #define RI_COSTS_RATE_MAX 100.0
 #define RI_COSTS_CALL_MIN 100.0

@@ -12,7 +12,7 @@
 #define RI_SWITCH_VARIABLE "UCX_" RI_SWITCH_NAME
 #define RI_SWITCH_VALUE    "recv_init"
 
-/* What is said of a value that RI_SWITCH_MEANT stands for. */
+/* The text about a value that RI_SWITCH_MEANT stands for. */
 #define RI_SWITCH_IS_MEANT "is misspelt: it counts as " RI_SWITCH_VALUE
 
 /* The variable with the prefix that Open MPI gives UCX; it wins where both are set. */

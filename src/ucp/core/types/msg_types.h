@@ -55,7 +55,7 @@ struct ri_msg {
     uint32_t req_id;     /* as ri_arrival_t.req_id (order/arrival.h) */
     uint8_t kind;        /* ri_msg_kind_t */
     uint8_t wire_type;   /* ri_wire_type_t by which it came */
-    uint8_t queued;      /* it is among the unexpected messages */
+    uint8_t queued;      /* the message is among the unexpected ones */
     uint8_t size_class;  /* of its own memory, set by ri_msg_alloc() */
     union {
         void *desc; /* AM_DATA, AM_RNDV */

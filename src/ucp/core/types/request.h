@@ -187,7 +187,7 @@ struct ri_recv_req {
         uint32_t posted_polls;
         uint8_t state; /* ri_rtr_state_t, changed by ri_rtr_state_set() */
         uint8_t index; /* BY_GRANT: of the grant; BY_UD, BY_KEY, KEY_USED, NAMED: of the entry */
-        uint8_t early;        /* it was posted before its message was there */
+        uint8_t early;        /* the receive was posted before its message was there */
         uint8_t kept : 4;     /* KEPT: state of the grant when it was last seen */
         uint8_t slot : 1;     /* the sender has taken the RTR for a copy by both sides */
         uint8_t canceled : 1; /* a cancel was in vain, as the message was on its way */
@@ -251,10 +251,10 @@ typedef enum ri_am_which {
  *   WANTED, USED -> ABANDONED   it cannot be sent there, or perhaps was not: the receiver is asked
  */
 typedef enum ri_send_target {
-    RI_SEND_TARGET_NONE,      /* it goes in another way */
+    RI_SEND_TARGET_NONE,      /* the message goes in another way */
     RI_SEND_TARGET_WANTED,    /* the receiver has not answered the RTS yet */
-    RI_SEND_TARGET_USED,      /* the receiver has said where it goes */
-    RI_SEND_TARGET_ABANDONED, /* it does not go there */
+    RI_SEND_TARGET_USED,      /* the receiver has said where the data goes */
+    RI_SEND_TARGET_ABANDONED, /* the message does not go there */
     RI_SEND_TARGET_LAST
 } ri_send_target_t;
 
@@ -306,7 +306,7 @@ typedef struct ri_ep_op {
     ri_req_t super;
     ri_conn_t *conn;      /* NULL: of the whole worker */
     ucs_list_link_t list; /* in worker->ep_ops */
-    int is_close;         /* it is a close; 0: a flush */
+    int is_close;         /* 1: a close; 0: a flush */
     ri_close_wait_t wait; /* of a close */
     int is_flushing;  /* a close: its own part is over, and UCX flushes the endpoint */
     int is_left;      /* with is_flushing: not all was received */

@@ -22,7 +22,8 @@ typedef struct ri_untold {
     } write[RI_WIRE_RTR_ENTRIES];
 } ri_untold_t;
 
-/* What has become of the latest RTR of each entry. It outlives its conn, as the peer may ask. */
+/* The fate of the latest RTR of each entry. The structure outlives its conn, as the peer may
+ * ask. */
 typedef struct ri_rtr_words {
     ucs_list_link_t list; /* in peer->rtr.words, when the conn is closed */
     uint32_t conn_id;     /* of the conn that the RTRs came to */

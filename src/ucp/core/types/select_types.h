@@ -29,16 +29,16 @@ typedef struct ri_select_param {
     int contig;
     int host_memory;
     int pieces;  /* the data is in pieces that can be described */
-    int in_runs; /* it is in runs that are known */
-    int spread;  /* it is in runs that are known, and may go by a shelf */
-    int gathers; /* it is in runs that are long, and can be written from where they are */
+    int in_runs; /* the data is in runs that are known */
+    int spread;  /* the data is in runs that are known, and may go by a shelf */
+    int gathers; /* the data is in long runs, which can be written from where they are */
     int awaited; /* the receiver was waiting for the latest long message */
     int rtr_expected; /* no RTR is there, but recent messages had one */
     int pool_free;    /* the pool has a buffer of the length */
     int slot_free;    /* the ring has a slot that is free */
     int peer_sends;   /* the receiver has sent what was not taken yet */
     int exchanges; /* both send at the same time: of a message with a slot one of them copies all */
-    int in_row;          /* it is one of several to the receiver (core/row.h) */
+    int in_row;          /* the message is one of several to the receiver (core/row.h) */
     int alone;           /* no other message to the receiver has a slot */
     int crowded;         /* the two processes may have to take turns on one processor */
     int rtr_by_net;      /* the RTR came through the network; else within the host */

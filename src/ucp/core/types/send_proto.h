@@ -69,7 +69,7 @@ typedef struct ri_send_proto {
     uint8_t answer; /* ri_send_answer_t */
     uint8_t asks;   /* ri_send_asks_t */
 
-    /* It takes no number: it goes to the own worker, and is matched within `start`. */
+    /* The message takes no number: it goes to the own worker, and is matched within `start`. */
     uint8_t unnumbered;
 
     /* The message itself goes through the ring. */

@@ -51,9 +51,9 @@ typedef struct ri_assembly {
 /* What the sender writes of this process's memory past UCP, and so of receives that were offered:
  * as it has said (link/planes.c). */
 typedef struct ri_stream_writes {
-    int any;         /* it writes; 0: nothing */
-    uint8_t grids;   /* it takes RTRs of receives in regular runs */
-    uint8_t layouts; /* it takes RTRs that name layouts */
+    int any;         /* the sender writes; 0: it writes nothing */
+    uint8_t grids;   /* the sender takes RTRs of receives in regular runs */
+    uint8_t layouts; /* the sender takes RTRs that name layouts */
 } ri_stream_writes_t;
 
 /*

@@ -43,8 +43,8 @@ typedef void (*ri_window_began_t)(int is_named);
 typedef enum ri_window_rank {
     RI_WINDOW_RANK_UNUSED, /* this process has given its address to nobody: nobody knows of it */
     RI_WINDOW_RANK_UNSEEN, /* UCX has not seen its address */
-    RI_WINDOW_RANK_NOT,    /* it takes no windows of several hosts */
-    RI_WINDOW_RANK_TAKES
+    RI_WINDOW_RANK_NOT,    /* the rank takes no windows of several hosts */
+    RI_WINDOW_RANK_TAKES   /* the rank takes windows of several hosts */
 } ri_window_rank_t;
 typedef ri_window_rank_t (*ri_window_rank_func_t)(uint32_t rank);
 
@@ -86,9 +86,9 @@ typedef struct ri_window_command {
 
 /* What has become of a command. */
 typedef enum ri_window_served {
-    RI_WINDOW_SERVED_BAD, /* it is none that can be carried out */
+    RI_WINDOW_SERVED_BAD, /* the command cannot be carried out */
     RI_WINDOW_SERVED_DONE,
-    RI_WINDOW_SERVED_LATER /* it is to be looked at again */
+    RI_WINDOW_SERVED_LATER /* the command is to be looked at again */
 } ri_window_served_t;
 
 /* What apply() of a server returns if the operation is to be tried again later: whoever keeps it
@@ -126,8 +126,7 @@ typedef enum ri_window_fate {
     RI_WINDOW_OPS_GONE      /* the process has ended */
 } ri_window_fate_t;
 
-/* What is done by a reach, which leads to one other process. Several threads may call the
- * functions. */
+/* The functions of a reach, which leads to one other process. Several threads may call them. */
 typedef struct ri_window_reach_ops {
     size_t most; /* bytes of an operation that is asked for, and of its result */
 
@@ -155,8 +154,8 @@ typedef struct ri_window_reach_ops {
      * pieces, which this process can do by @a calls system calls: an answer takes less time. */
     int (*pays)(void *reach, size_t length, unsigned calls);
 
-    /** Have the process do an operation, by apply() of its server, and wait for its end, unless so
-     * many system calls take less time. @a head has the region. The result, of head->length bytes,
+    /** Have the process do an operation, by apply() of its server, and wait for its end, unless @a
+     * calls system calls take less time. @a head has the region. The result, of head->length bytes,
      * is written to @a result, unless that is NULL. Through a network an operation without a result
      * is POSTED. @return Any fate. */
     ri_window_fate_t (*ask)(void *reach, const ri_mailbox_head_t *head, const void *data,
@@ -174,7 +173,7 @@ typedef struct ri_window_net_memory {
     uint64_t region; /* of ri_window_ops_t.open() */
 } ri_window_net_memory_t;
 
-/* What is there for processes of other hosts. */
+/* The functions for processes of other hosts. */
 typedef struct ri_window_net_ops {
     ri_window_reach_ops_t reach;
 
