@@ -29,14 +29,14 @@ typedef struct ri_make_args {
 /* What a rank tells all others. */
 typedef struct ri_make_agree {
     uint32_t version;
-    int32_t is_known; /* the MPI has the functions of the one that this library was built for */
+    int32_t is_known; /* the MPI has the functions of the MPI that this library was built for */
     int64_t size;
     int64_t disp_unit;
     ri_host_process_t process;
-    int32_t is_apart; /* its memory need not lie behind that of the rank before */
+    int32_t is_apart; /* the rank's memory need not lie behind that of the rank before */
     int32_t flavor;
     int32_t is_reachable; /* others reach memory that this rank has made by itself */
-    int32_t has_net;      /* it takes windows of several hosts */
+    int32_t has_net;      /* the rank takes windows of several hosts */
     uint8_t reserved[68]; /* 0; all versions tell as many bytes */
 } ri_make_agree_t;
 

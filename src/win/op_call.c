@@ -21,7 +21,7 @@ static inline int call_fits(const ri_datatype_t *type, MPI_Aint count)
            !__builtin_add_overflow(product, type->hi, &product);
 }
 
-/* What is known of a buffer, but its address. @return An MPI error class. */
+/* Set all that describes a buffer, but its address. @return An MPI error class. */
 static inline int call_typed(ri_typed_t *typed, const void *buffer, MPI_Aint count,
                              MPI_Datatype handle)
 {

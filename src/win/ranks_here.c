@@ -160,7 +160,7 @@ static int ranks_write(uint32_t number)
     return write(present.fd, &number, sizeof(number)) == sizeof(number);
 }
 
-/* What has become of a try to enter a file. */
+/* The result of a try to enter a file. */
 typedef enum ranks_try {
     RANKS_IN,
     RANKS_AGAIN, /* nobody can enter it any more */

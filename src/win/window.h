@@ -128,8 +128,8 @@ typedef struct ri_window_target {
     uint32_t started;   /* epochs of the rank that it has started */
     uint32_t completed; /* epochs at the rank that it has completed */
     uint32_t waited;    /* completions of the rank that it has waited for */
-    char is_started;    /* it is a target of the present access epoch */
-    char is_exposed;    /* it may access this process in the present exposure epoch */
+    char is_started;    /* the rank is a target of the present access epoch */
+    char is_exposed; /* the rank may access this process in the present exposure epoch */
     /* Puts that were posted, and as many of them as are settled. Threads count at the same time. */
     _Atomic(uint32_t) num_posted;
     _Atomic(uint32_t) num_settled;
