@@ -29,13 +29,13 @@ typedef enum check_fault {
     CHECK_SETUID,        /* the loader ignores the environment */
     CHECK_NO_PROGRAM,    /* there is no such file */
 
-    /* It can be, and has nothing to do there. */
+    /* The library can be loaded, and has nothing to do there. */
     CHECK_NO_UCX,
     CHECK_MPI_WITHOUT_UCX,
     CHECK_NO_COMPONENT, /* Open MPI without pml ucx */
     CHECK_OTHER_PML,    /* the user wants another one */
 
-    /* The environment does not ask for it. */
+    /* The environment does not ask for the library. */
     CHECK_NOT_PRELOADED,
     CHECK_NOT_LOADED,
     CHECK_NO_SWITCH

@@ -12,7 +12,7 @@
 
 typedef enum check_elf_kind {
     CHECK_ELF_NONE,   /* the file cannot be read; errno says why */
-    CHECK_ELF_SCRIPT, /* it begins with #! */
+    CHECK_ELF_SCRIPT, /* the file begins with #! */
     CHECK_ELF_OTHER,  /* some other file, or a broken one */
     CHECK_ELF_FOREIGN, /* for another word length or byte order; only kind and machine are read */
     CHECK_ELF_FILE

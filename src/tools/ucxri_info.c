@@ -323,7 +323,7 @@ static void print_counter(const char *name, const char *unit, const char *doc,
     printf("%-19s %-11s %s\n", name, unit, doc);
 }
 
-/* What is asked for that is not printed together with other things. */
+/* Outputs that are not printed together with others. */
 enum {
     INFO_CHECK = 256,
     INFO_HTML,
@@ -388,7 +388,7 @@ static void print_short(int option)
     }
 }
 
-/* What is about this machine, or about the settings. */
+/* Print the parts that are about this machine, or about the settings. */
 static int print_here(const info_options_t *options)
 {
     unsigned i;

@@ -34,7 +34,7 @@ typedef struct protocols_here {
     size_t ring_long; /* longest payload that goes through a ring rather than by a plane */
     size_t ring_runs; /* longest payload in runs that goes through a ring rather than by a plane */
     unsigned host_plane; /* RI_PLANE_* */
-    int crowded; /* it has fewer processors than ranks, as the launcher has told */
+    int crowded; /* the host has fewer processors than ranks, as the launcher has told */
 } protocols_here_t;
 
 /* Who is ready first. */

@@ -167,8 +167,9 @@ static int clock_quality(const timeline_clocks_t *clocks, unsigned a, unsigned b
 
 /* A clock that is not set right yet. */
 typedef struct clock_link {
-    int known;     /* it is */
-    unsigned from; /* the clock that is, by which it is known best */
+    int known; /* `from` and `quality` are valid */
+    unsigned
+            from; /* the clock, among those that are set right, by which this one is known best */
     int quality;
 } clock_link_t;
 

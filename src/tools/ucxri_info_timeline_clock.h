@@ -16,7 +16,7 @@
 typedef struct timeline_clocks {
     struct timeline_clock {
         const char *name; /* not freed */
-        int64_t real;     /* the real-time clock is so much later */
+        int64_t real;     /* how much later the real-time clock is, in ns */
         int64_t offset; /* what is to be added, so that all have the time of the first */
     } * list;
     unsigned count;

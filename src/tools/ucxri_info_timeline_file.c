@@ -206,7 +206,7 @@ const char *timeline_file_read(const char *path, timeline_file_t *file)
     return fault;
 }
 
-/* What was noted before the first block was written has the time of that one. */
+/* Entries that were noted before the first block was written get the time of that block. */
 uint64_t timeline_file_time(const timeline_file_t *file, uint64_t ticks)
 {
     size_t low  = 0;

@@ -19,9 +19,9 @@ typedef struct timeline_file {
     uint64_t *uids;          /* of its workers */
     unsigned num_workers;
     uint64_t first, last; /* times of the first and of the last block */
-    int64_t real; /* the real-time clock is so much later than the monotonic one */
-    int is_cut;   /* it ends in the middle of a block: the process was killed */
-    int ended;    /* it became as long as it may be */
+    int64_t real; /* how much later the real-time clock is than the monotonic one, in ns */
+    int is_cut;   /* the file ends in the middle of a block: the process was killed */
+    int ended;    /* the file became as long as it may be */
 
     char *content;
     struct timeline_anchor *anchors; /* one for each block */

@@ -216,7 +216,7 @@ static void span_send_by(spans_t *spans, unsigned worker,
     }
 }
 
-/* What was written into a receive that was offered has its length at the end only. */
+/* Data that was written into an offered receive has a length only at its end. */
 static void span_set_length(spans_t *spans, unsigned worker,
                             const ri_timeline_entry_t *entry)
 {

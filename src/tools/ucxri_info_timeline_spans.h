@@ -48,7 +48,7 @@ typedef struct timeline_span {
     unsigned copy;     /* COPY: ri_timeline_copy_t */
     int64_t status;    /* SEND, RECV */
     int used;          /* OFFER: its receive met its message meanwhile */
-    int is_open;       /* it had not ended when the file did */
+    int is_open;       /* the span had not ended when the file did */
 } timeline_span_t;
 
 /* How many there were of something, from a time on. */

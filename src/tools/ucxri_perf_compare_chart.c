@@ -172,7 +172,7 @@ static void make_legend(chart_t *chart)
     }
 }
 
-/* What was dropped decides only if there is nothing else */
+/* Dropped samples decide only if there are no others. */
 static double largest_dropped(const chart_t *chart)
 {
     double max = 0;

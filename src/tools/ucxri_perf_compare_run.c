@@ -138,7 +138,7 @@ static void interrupt(int number)
     }
 }
 
-/* What is ignored stays so, as of a job in the background */
+/* A signal that is ignored stays ignored, as in a job in the background. */
 static void await_interrupt(int number)
 {
     const struct sigaction action = {.sa_handler = interrupt};

@@ -219,7 +219,7 @@ static const char *const openmpi_parameters[][2] = {{"pml", "ucx"},
                                                     {"opal_common_ucx_tls", "any"},
                                                     {"opal_common_ucx_devices", "any"}};
 
-/* What is said then. */
+/* The error if the user has restricted with what Open MPI uses UCX. */
 #define OPENMPI_RESTRICTED \
     "%s: Open MPI takes UCX only where it has such, and the library is inert " \
     "elsewhere; " \
