@@ -190,7 +190,7 @@ int ri_rank_job(char *job, size_t max)
         return 0;
     }
 
-    /* It becomes a word, and a part of names of files */
+    /* The rank becomes a word, and a part of names of files. */
     for (i = 0; job[i] != '\0'; ++i) {
         if (strchr(" \t\r\n/", job[i]) != NULL) {
             job[i] = '_';

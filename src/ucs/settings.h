@@ -103,8 +103,8 @@ typedef struct ri_config {
 /* Filled by ri_config_read(). */
 extern ri_config_t ri_config;
 
-/* Up to so many rings of a worker are large, and up to so many are large or of medium size, where
- * their size is left to the library: most processes have no more busy neighbours on their host, and
+/* The most rings of a worker that are large, and the most that are large or of medium size, where
+ * their size is left to the library. Most processes have no more busy neighbours on their host, and
  * those that have would need much memory. */
 #define RI_CONFIG_LARGE_RINGS  4
 #define RI_CONFIG_MEDIUM_RINGS 8

@@ -57,8 +57,8 @@ ucs_status_t ucxri_worker_dump_trace(ucp_worker_h worker);
 
 /* Whose a window of MPI is, and why. The numbers stay. */
 typedef enum ucxri_window {
-    UCXRI_WINDOW_TAKEN, /* it is done by a library for windows */
-    UCXRI_WINDOW_LEFT,  /* it is left to the MPI */
+    UCXRI_WINDOW_TAKEN, /* a library for windows does the window */
+    UCXRI_WINDOW_LEFT,  /* the window is left to the MPI */
     UCXRI_WINDOW_LAST
 } ucxri_window_t;
 

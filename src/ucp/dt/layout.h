@@ -73,7 +73,7 @@ typedef struct ri_layout {
     _Atomic(uint32_t) wire_length;
     _Atomic(uint64_t) wire_hash; /* of the bytes of its definition */
     size_t bytes;                /* that it takes of the heap */
-    uint8_t is_peers;            /* it counts in what layouts of peers take */
+    uint8_t is_peers; /* the layout is a peer's, and counts among the memory of those */
     ri_layout_block_t *blocks;
 } ri_layout_t;
 

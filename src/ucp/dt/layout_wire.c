@@ -337,7 +337,7 @@ static ri_layout_part_t wire_get_list(wire_in_t *in, unsigned depth, uint64_t ki
     return whole;
 }
 
-/* What comes behind the kind of a node. */
+/* Read the bytes behind the kind of a node. */
 static ri_layout_part_t wire_get_node(wire_in_t *in, unsigned depth, uint64_t kind)
 {
     ri_layout_part_t part = ri_layout_run(0);

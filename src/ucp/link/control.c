@@ -477,7 +477,7 @@ static void control_peer_made(ri_worker_t *worker, ri_peer_t *peer)
     ucs_list_head_init(&peer->owed);
 }
 
-/* What is owed to the senders of its streams. */
+/* Drop the answers that are owed to the senders of the peer's streams. */
 static void control_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
 {
     (void)worker;

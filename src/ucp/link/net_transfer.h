@@ -21,7 +21,7 @@ typedef struct ri_net_transfer {
     ri_plane_op_t super;
     ucs_list_link_t list; /* in worker->net.done or .again, when it has ended */
     ri_worker_t *worker;
-    ri_peer_t *peer;     /* it may be gone when the transfer has ended */
+    ri_peer_t *peer;     /* the peer, which may be gone when the transfer has ended */
     uint32_t way;        /* peer->way.number when the transfer started */
     ucs_status_t status; /* when the transfer has ended */
     uint64_t started;    /* for the timeline, as ri_timeline_now() */

@@ -76,7 +76,7 @@ static void planes_worker_closes(ri_worker_t *worker)
     planes_close(&worker->net.ud);
 }
 
-/* What is said of this process: how to reach it, or else only how to look for it. */
+/* Tell how to reach this process, or else only how to look for it. */
 static void planes_send_local(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
                               uint32_t value, ri_wire_plane_id_t which)
 {

@@ -39,7 +39,7 @@ int ri_quiesce(ri_peer_t *peer, ri_quiesce_func_t is_writing, void *arg)
             continue;
         }
         checked = now;
-        /* It may go on again: so not at once. */
+        /* The writer may go on again, so it is not given up at once. */
         if (quiesce_is_given_up(peer, now) || ri_local_is_gone(peer)) {
             return 0;
         }

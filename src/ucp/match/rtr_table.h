@@ -45,7 +45,7 @@ typedef struct ri_rtr_ops {
     /** @return The room of the receive; 0: the message of @a req cannot use the RTR. */
     uint64_t (*room)(const ri_send_req_t *req, const ri_rtr_t *rtr);
 
-    uint8_t by_net; /* it came through a network */
+    uint8_t by_net; /* RTRs of the kind come through a network */
 } ri_rtr_ops_t;
 
 /* By ri_rtr_kind_t. (proto/table.c) */

@@ -146,7 +146,7 @@ void ri_sender_map_credit(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
     int32_t lowest;
 
     if (sender != NULL) {
-        /* It may be in a pause */
+        /* The class may be in a pause. */
         lowest         = ri_min(sender->credit, SENDER_MAP_CREDIT_MIN);
         sender->credit = ri_max(ri_min(sender->credit + change, SENDER_MAP_CREDIT_MAX),
                                 lowest);

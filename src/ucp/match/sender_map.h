@@ -44,8 +44,8 @@ int ri_sender_map_is_worth(const ri_sender_map_t *map, uint64_t tag, uint64_t ma
 void ri_sender_map_credit(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
                           uint32_t stream_id, int change);
 
-/** Note whether an RTR to a sender was used that cost more than a message. Each that was not takes
- * off so much that a few in a row begin a pause, in which no RTR is sent until some messages have
+/** Note whether an RTR to a sender was used that cost more than a message. A few that were
+ * not, in a row, begin a pause, in which no RTR is sent until some messages have
  * done without. Each pause is twice as long as the one before, up to a limit. An RTR that was used
  * ends the pause, and the next one is a short one. */
 void ri_sender_map_credit_costly(ri_sender_map_t *map, uint64_t tag, uint64_t mask,

@@ -165,7 +165,7 @@ static ri_noinline void request_release_slow(ri_req_t *req, int disable_callback
 
 static inline void request_release(ri_req_t *req, int disable_callback)
 {
-    /* It is complete, of the pool, and nobody else's: most are */
+    /* Most requests are complete, of the pool, and nobody else's. */
     if (ri_likely((req->mark == RI_REQ_MARK) &&
                   ((ri_req_flags(req) & (RI_REQ_COMPLETED | RI_REQ_RELEASED |
                                          RI_REQ_USER_MEM)) == RI_REQ_COMPLETED) &&

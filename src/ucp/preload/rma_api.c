@@ -40,8 +40,9 @@ ucs_status_t ucp_worker_fence(ucp_worker_h stock)
 /* An operation that is stock's. It may call the application back within its call, and the endpoint
  * may be closed there: so the conn is looked up again. */
 typedef struct rma_call {
-    ri_worker_t *worker; /* it is locked; NULL: the endpoint is not of this library */
-    uint32_t conn_id;    /* of the conn, which may be closed within the call */
+    ri_worker_t
+            *worker;  /* the worker, locked; NULL: the endpoint is not of this library */
+    uint32_t conn_id; /* of the conn, which may be closed within the call */
 } rma_call_t;
 
 static ri_inline rma_call_t rma_enter_conn(ri_conn_t *conn)

@@ -52,7 +52,8 @@ static void attend_stay(void)
     }
 }
 
-/* What was posted before a call that is seen here is served, so no call is missed. */
+/* An operation that was posted before a call is served when the call is seen here. So no call is
+ * missed. */
 static void *attend_main(void *arg)
 {
     ri_mailbox_rx_t *rx = arg;

@@ -48,7 +48,7 @@ int ri_mail_pays(ri_reach_t *reach, size_t length, unsigned calls)
 {
     double gain = ri_mail_queue_gain(length, calls);
 
-    /* What is gained is worth a look in any case, or the target has looked of late */
+    /* The gain is worth a look in any case, or the target has looked of late. */
     return (gain >= 0) && ((gain > RI_MAIL_LOOKS_TIME) || !mail_skips(reach));
 }
 

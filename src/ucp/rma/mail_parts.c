@@ -21,10 +21,10 @@
  * takes. */
 #define PARTS_FAR ((size_t)4 * RI_MAILBOX_DATA)
 
-/* So much is posted without a wait. */
+/* The bytes that are posted without a wait. */
 #define PARTS_ENTRIES ((size_t)RI_MAILBOX_DEPTH * RI_MAILBOX_DATA)
 
-/* @return Whether so much is to go in parts. */
+/* @return Whether an operation of @a length bytes is to go in parts. */
 static int parts_pay(ri_reach_t *reach, ri_quick_t *quick, size_t length)
 {
     if (reach->skip_parts > 0) {

@@ -62,7 +62,7 @@ static ri_noinline void queue_wait_for_end(ri_reach_t *reach, uint32_t number)
     while (queue_is_under_way(&reach->mail, number)) {
         ri_serve();
         if (++looks % QUEUE_LOOKS_YIELD == 0) {
-            /* It may not be at this one, which is not under way any more then */
+            /* The target may not have begun this operation. Then it is not under way any more. */
             ri_mailbox_tx_withdraw(&reach->mail, number);
             sched_yield();
         }

@@ -27,7 +27,7 @@
 static struct {
     pthread_mutex_t lock;
     unsigned generation; /* of the process that has opened the plane */
-    int opened;          /* it was tried */
+    int opened;          /* opening was tried */
     ri_plane_t *plane;   /* NULL: there is none */
     ri_host_process_t self;
     ucs_list_link_t list;

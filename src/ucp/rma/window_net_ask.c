@@ -164,7 +164,8 @@ ri_window_fate_t ri_window_net_ask_post(ri_window_net_reach_t *reach,
     return is_sent ? RI_WINDOW_OPS_POSTED : ri_window_net_ask_why_unreachable(reach);
 }
 
-/* What is to be done if the wait is given up, and what was asked for is done after all. */
+/* @return The command that undoes the one of @a head. It is used if that is carried out after its
+ * origin has given up the wait. */
 static ri_window_command_t ask_undo(const ri_window_net_head_t *head, const void *data)
 {
     ri_window_command_t command = {.kind = RI_WINDOW_COMMAND_KINDS};

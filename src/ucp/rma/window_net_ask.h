@@ -32,10 +32,12 @@ typedef struct ri_window_net_reach {
     _Atomic(unsigned) num_flushes; /* flushes of UCX that have not ended */
     _Atomic(unsigned) num_asked;   /* operations and commands that are not answered */
     _Atomic(int) is_dirty; /* no flush has begun since all that was put has ended */
-    _Atomic(int) lost;     /* ri_window_fate_t of what was POSTED and has failed */
-    ucs_list_link_t asked; /* what is not answered, in the order in which it was asked */
-    const uint8_t *packed_key; /* lies in what is behind `told` */
-    ri_window_net_told_t told; /* what the process has told, with what is behind it */
+    _Atomic(int)
+            lost; /* ri_window_fate_t of operations that were POSTED and have failed */
+    ucs_list_link_t
+            asked; /* questions that are not answered, in the order in which they were asked */
+    const uint8_t *packed_key; /* in the bytes behind `told` */
+    ri_window_net_told_t told; /* the message of the process, with the bytes behind it */
 } ri_window_net_reach_t;
 
 /* Operations under way by one reach, until some have ended. */
@@ -59,7 +61,7 @@ int ri_window_net_ask_pause(void *arg);
 void ri_window_net_ask_wait(ri_window_net_reach_t *reach, _Atomic(unsigned) *count,
                             unsigned most);
 
-/** What was POSTED has failed. */
+/** Note that an operation that was POSTED has failed. */
 void ri_window_net_ask_lose(ri_window_net_reach_t *reach, ri_window_fate_t fate);
 
 /** @return How what was POSTED has ended: a failure is told once. */

@@ -109,7 +109,7 @@ static void inert_explain_switch(unsigned facts, char *because, char *remedy)
     }
 }
 
-/* What is wrong, and what to do. */
+/* Say what is wrong, and what to do. */
 static void inert_say(char *because, char *remedy, const char *what, const char *advice)
 {
     snprintf(because, RI_INERT_TEXT_MAX, "%s", what);

@@ -29,7 +29,7 @@
 #define FILE_FIRST 1.0
 #define FILE_LAST  30.0
 
-/* What was done, by one worker or by several. */
+/* The counters of one worker, or the sums of several. */
 typedef struct file_sum {
     ri_report_sum_t sum;
     ri_sizes_t sizes;

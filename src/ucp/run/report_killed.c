@@ -16,7 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Seconds between two looks at workers: so much gets lost. */
+/* Seconds between two looks at workers. What a worker does in that time gets lost with it. */
 #define KILLED_PERIOD 0.25
 
 /* What a worker had done when it published last. */

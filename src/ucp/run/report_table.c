@@ -55,7 +55,7 @@ typedef struct report_protocol {
     const char *name;
     ri_report_value_t messages; /* RI_REPORT_VALUES: no value has them */
     ri_report_value_t bytes;
-    int is_long; /* it is for long messages only */
+    int is_long; /* the protocol is for long messages only */
 } report_protocol_t;
 
 /* A protocol that has values. */

@@ -11,7 +11,7 @@
 
 #include "../core/worker.h"
 
-/** What is behind @ref ri_timeline_progress, with a timeline. */
+/** What @ref ri_timeline_progress does if there is a timeline. */
 void ri_timeline_progress_slow(ri_worker_t *worker, uint64_t start, unsigned count);
 
 /** A call of progress is over, which began at @a start, by ri_timeline_now(), and has done @a count

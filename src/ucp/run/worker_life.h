@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The life of a worker, as the rooms see it: what is made with it, and in which order it ends.
+ * The life of a worker, as the folders see it: what is made with it, and in which order it ends.
  */
 #ifndef RI_WORKER_LIFE_H
 #define RI_WORKER_LIFE_H

@@ -96,7 +96,7 @@ void ri_worker_housekeeping(ri_worker_t *worker)
     }
 }
 
-/* What is not on the fast path: the list of work.h, and what is done now and then. */
+/* The part of progress that is not on the fast path: the list of work.h, and housekeeping. */
 static void worker_progress_slow(ri_worker_t *worker)
 {
 #define WORK_PROGRESS(_name, _has_work, _progress) \
@@ -161,7 +161,7 @@ static inline unsigned worker_note_events(ri_worker_t *worker, unsigned count)
     return count;
 }
 
-/* What is looked at in each call while it is there. @return Number of events. */
+/* Look at everything that each call looks at while it is under way. @return Number of events. */
 static ri_noinline unsigned worker_progress_under_way(ri_worker_t *worker)
 {
     unsigned count = 0;

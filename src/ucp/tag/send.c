@@ -205,11 +205,11 @@ static int send_has_room(const ri_send_req_t *req)
     return ri_activity_is_prompt(conn->worker) || send_peer_sends(conn, 0);
 }
 
-/* What comes into question within the host for a message above EAGER_THRESH; none of it is good for
- * a message for which all is 0. */
+/* The ways within the host that come into question for a message above EAGER_THRESH. All 0: none
+ * does. */
 typedef struct send_host {
-    int several;   /* it is one of several (core/row.h) */
-    int exchanges; /* it is one of an exchange (core/exchange.h) */
+    int several;   /* the message is one of several (core/row.h) */
+    int exchanges; /* the message is part of an exchange (core/exchange.h) */
     int by_ring;   /* the ring is to take it */
 } send_host_t;
 

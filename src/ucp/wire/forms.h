@@ -287,7 +287,7 @@ typedef struct ri_wire_used {
 #define RI_WIRE_IMM_GEN_SHIFT   22 /* the lower bits of the generation */
 #define RI_WIRE_IMM_GEN_MASK    0x3ffu
 
-/* A message whose number is so much above the RTR's `seen` does not use it. */
+/* A message does not use an RTR if its number is above the RTR's `seen` by this number or more. */
 #define RI_WIRE_IMM_WINDOW 0x8000u
 
 /* CHANNEL_OFFER, CHANNEL_ACCEPT, CHANNEL_STOP, CHANNEL_CLOSE: about the eager channel through a

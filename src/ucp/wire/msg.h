@@ -60,7 +60,7 @@ typedef struct ri_wire_msg {
     uint32_t used[RI_WIRE_USED_MAX];
     uint32_t release[RI_WIRE_RELEASE_MAX]; /* the value says how many there are */
 
-    int has_hello; /* it has a hello, which says who is addressed in place of the id */
+    int has_hello; /* the message has a hello, which says who is addressed in place of the id */
     ri_wire_hello_t hello __attribute__((aligned(8))); /* if it has one */
     const void *payload; /* in the caller's buffer; NULL if the data is elsewhere */
     size_t length;       /* of the payload */

@@ -63,15 +63,15 @@ typedef struct ri_wire_type_row {
     uint8_t routes;   /* RI_WIRE_BY_* */
     uint8_t greets;   /* ri_wire_greets_t */
     uint8_t payload;  /* ri_wire_payload_t */
-    /* the hint of its record in a ring (ri_ring_record_t) is set, and is read */
+    /* the hint of the record in a ring (ri_ring_record_t) is set, and is read */
     uint8_t hints : 1;
-    uint8_t in_sequence : 1; /* it takes part in matching, and has a sequence number */
-    uint8_t announces : 1;   /* its payload, a ri_wire_rts_t, says where the data is */
-    uint8_t is_eager : 1; /* it is a short message, whole and without an answer before it */
-    uint8_t is_bound : 1; /* it says something about the endpoint that carries it */
-    /* it is of an RTR, so that a send which looks for one takes its record out of a ring at once */
+    uint8_t in_sequence : 1; /* takes part in matching, and has a sequence number */
+    uint8_t announces : 1;   /* the payload, a ri_wire_rts_t, says where the data is */
+    uint8_t is_eager : 1;    /* a short message, whole and without an answer before it */
+    uint8_t is_bound : 1; /* says something about the endpoint that carries the message */
+    /* about an RTR: a send that looks for one takes the record out of a ring at once */
     uint8_t is_ahead : 1;
-    /* its receiver may need the memory of the send that it belongs to until that send has ended */
+    /* the receiver may need the memory of the send until that send has ended */
     uint8_t lends : 1;
     uint8_t length;     /* of the header without a hello */
     uint8_t num_fields; /* entries of `fields` */
