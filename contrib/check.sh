@@ -437,7 +437,7 @@ end_step()
     [ "$failed" -eq 0 ] || [[ ! $name =~ ^(configure|build|tests)$ ]] || hopeless=yes
 }
 
-# wait_until COUNT: waits until no more than so many steps run
+# wait_until COUNT: waits until at most COUNT steps run
 wait_until()
 {
     local name

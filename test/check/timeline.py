@@ -221,7 +221,7 @@ def check(ranks, complete, path):
 
 
 class Process:
-    """Writes a file. Its clock is set so many ns later than that of the world, and a tick is 1/3 ns."""
+    """Writes a file. Its clock is `late` ns later than that of the world, and a tick is 1/3 ns."""
 
     def __init__(self, path, rank, host, late, real, uid):
         self.late, self.real, self.uid = late, real, uid

@@ -11,7 +11,7 @@
  * when the rank is told that the round is over, and never may all wait.
  *
  * What is written to a rank arrives there in order, at any time later. Puts arrive in any order.
- * Within a host words arrive at once, which is one of these cases.
+ * Within a host words arrive at once, which is among the cases.
  *
  * The steps of a process that others cannot see, and those that only send, are taken at once behind
  * the step before.
@@ -100,11 +100,11 @@ struct sum {
  * targets, wait for the completes of its origins. What does not is the program's own fault. */
 bool is_allowed(const call_orders &orders, const relation rounds[]);
 
-/* The steps of these calls. @a nocheck: the round that is not checked, or 0. */
+/* The steps of the calls of a round. @a nocheck: the round that is not checked, or 0. */
 scenario scenario_of(const call_orders &orders, const relation rounds[], int nocheck);
 
-/* Fences of all ranks, each but the last one followed by puts: to the next rank, and to rank 0 as well
- * behind the fences in the set @a also_first. */
+/* Fences of all ranks, each but the last one followed by puts: to the next rank, and to rank 0 as
+ * well behind the fences in the set @a also_first. */
 scenario scenario_of_fences(int ranks, int also_first);
 
 /* Go through all interleavings of a scenario. What goes wrong is printed, with the steps to it.

@@ -5,7 +5,7 @@
  *
  * With one sender, MPI's order leaves no choice: given the messages that were sent and the
  * receives that were posted and not cancelled, each message in turn belongs to the first of
- * these receives that fits it and has none yet. Neither later messages nor later receives
+ * those receives that fits it and has none yet. Neither later messages nor later receives
  * change that, so it can be checked at each match, whichever side makes it: the receiver
  * does in the order of the stream, the sender does when it uses an RTR. With two senders,
  * what is left of it is checked at rest, and by claims: a receive that a message of one sender has

@@ -272,7 +272,7 @@ static void usage()
            "of\n"
            "                   each setting of test/gtest/common/ud_faults.h\n"
            "  --list           prints configurations and mutations\n"
-           "  --limit N        stops after so many million states (40)\n"
+           "  --limit N        stops after N million states (40)\n"
            "  --set KEY=VALUE  changes a bound: senders, messages, messages_1, recvs, "
            "cancels,\n"
            "                   window, rtrs, refuse_any, in_stream_fin, list, "

@@ -6,8 +6,8 @@
 
 #include "rndv_model.h"
 
-/* Walks with all settings of datagrams, so many for each of their seeds; prints what it does, and
- * the steps of a walk that fails. @return Whether none did. */
+/* Make @a per_seed walks for each seed, with all settings of datagrams. Prints what it does, and
+ * the steps of a walk that fails. @return Whether no walk has failed. */
 bool walk(const config_t &config, unsigned per_seed);
 
 #endif

@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes that MPI_Send does not wait with. No MPI has to buffer anything, but all do with so much,
- * and programs rely on it. */
+/* Bytes that MPI_Send does not wait with. No MPI has to buffer anything, but all
+ * buffer this number of bytes, and programs rely on it. */
 static long buffered = 8192;
 static long messages = 300;
 static long max_size = 4096;

@@ -178,7 +178,7 @@ class Tree:
             resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
 
     def wait(self, process, log, limit):
-        """Wait for a suite. @return Its exit code, or None: nothing was said for so many seconds."""
+        """Wait for a suite. @return Its exit code, or None: it has said nothing for `limit` seconds."""
         size, since = -1, 0
         self.silence = 0
         while True:

@@ -32,12 +32,12 @@
  * timer is some 20 us. What is due before is waited for awake. */
 #define AGENT_SPIN_NS 15000
 
-/* Ended sleeps come late; they are asked for so much earlier. */
+/* Sleeps end late. So each is asked to end this number of ns earlier. */
 #define AGENT_EARLY_NS 3000
 
-/* Polls that are not further apart, and so many of them, are likely to go on. After a longer
- * pause, in which the thread has copied something perhaps, a few are enough; after one that is
- * longer still it has computed. If it had polled for so long before that, the machine has rather
+/* Polls that are not further apart, and at least this number of them, are likely to go on. After a
+ * longer pause, in which the thread has copied something perhaps, a few are enough; after one that
+ * is longer still it has computed. If it had polled for so long before that, the machine has rather
  * given the core to others: of a virtual one this may be so a thousand times in a second. */
 #define AGENT_STEADY_NS    5000
 #define AGENT_PAUSE_NS     50000

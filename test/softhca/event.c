@@ -138,7 +138,7 @@ static void event_mark_cq(const sh_event_t *event)
     ++((sh_cq_t *)(void *)event->cq)->comp_events;
 }
 
-/* rxe says nothing of these, unless a fault wants one. */
+/* rxe reports no such event, unless a fault wants one. */
 static int event_is_silent(enum ibv_event_type type)
 {
     return sh_settings.like_rxe && (sh_settings.faults.event_after == 0) &&

@@ -16,7 +16,7 @@
 typedef struct sh_ud_fault {
     int drop;
     int dup;
-    unsigned hold; /* so many others overtake it */
+    unsigned hold; /* number of others that overtake it */
     uint64_t delay_ns;
 } sh_ud_fault_t;
 

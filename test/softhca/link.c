@@ -55,9 +55,9 @@ static uint64_t link_wire_time(uint64_t length)
     return (uint64_t)((double)length * sh_settings.link.ns_per_byte);
 }
 
-/* Take a way for @a wire ns. A single packet waits for at most one of what is longer, which is
- * through so much later; that this was already told otherwise of it is left as it is. With
- * link_lock. @return When the first bit is on it. */
+/* Take a way for @a wire ns. A single packet waits for at most one packet of a longer message. That
+ * message ends later by the time of the single packet, though its end that was already told stays
+ * as it is. With link_lock. @return When the first bit is on it. */
 static uint64_t link_take(link_way_t *way, uint64_t earliest, uint64_t length,
                           uint64_t wire)
 {

@@ -36,7 +36,7 @@ int sh_link_is_far(uint64_t time);
 /** @return When an acknowledgement is there. It takes no room on the link. */
 uint64_t sh_link_answer(const sh_msg_t *msg);
 
-/** @return How long before its time the copy of so many bytes is to begin. */
+/** @return How long before its time the copy of @a length bytes is to begin. */
 uint64_t sh_link_copy_time(uint64_t length);
 
 /** Learn from a copy. */

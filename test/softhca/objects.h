@@ -343,7 +343,7 @@ void sh_channel_remove(sh_channel_t *channel, sh_cq_t *cq);
 
 /**
  * Find a region by its key for an access, which goes on until sh_mr_put().
- * @param access All of these rights are needed.
+ * @param access The rights that are needed, all of them.
  * @param local  Set to the memory.
  * @return The region, or NULL.
  */

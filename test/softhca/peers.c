@@ -30,7 +30,7 @@
 /* Messages taken out in one go; the agent looks after other things in between. */
 #define PEERS_BATCH 64
 
-/* So many are let go of together. */
+/* The number of peers that are let go of together. */
 #define PEERS_RELEASE 32
 
 typedef struct peers_kept {

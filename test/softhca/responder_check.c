@@ -67,9 +67,9 @@ static int check_parse(sh_request_t *req)
     return ((total == msg->length) && (total <= SH_MAX_MSG_SIZE)) ? 0 : -1;
 }
 
-/* Whether the queue pair answers so many reads and atomics at a time. The requester has to know; an
- * adapter that has answered some of them already may let one pass. rxe uses its places again, if it
- * has any. @return 0, or 1 if the request was refused. */
+/* Whether the queue pair can answer one more read or atomic. The requester has to know the limit;
+ * an adapter that has answered some of them already may let one pass. rxe uses its places again, if
+ * it has any. @return 0, or 1 if the request was refused. */
 static int check_resources(sh_request_t *req)
 {
     unsigned places = req->qp->attr.max_dest_rd_atomic;

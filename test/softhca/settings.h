@@ -37,8 +37,9 @@ typedef struct sh_settings {
         uint64_t ud_delay_ns;
         uint8_t ud_lose; /* second byte of datagrams that get lost; 0: none */
         uint64_t ud_lose_count;
-        uint64_t ud_lose_size;  /* bytes of those of which some get lost; 0: of none */
-        uint64_t ud_lose_each;  /* so many before each one that comes */
+        uint64_t ud_lose_size; /* bytes of those of which some get lost; 0: of none */
+        uint64_t
+                ud_lose_each; /* number of those that get lost before each one that comes */
         uint64_t rc_kill_after; /* work requests of a QP; 0: never */
         uint64_t
                 event_after; /* work requests of a QP until an event is raised; 0: never */

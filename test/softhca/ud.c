@@ -221,7 +221,7 @@ int sh_ud_is_faulty(void)
            (sh_settings.faults.ud_lose_size != 0) || (sh_settings.faults.move_after != 0);
 }
 
-/* Whether a datagram is of the kind that gets lost, so many of a QP's. */
+/* Whether a datagram is of the kind that gets lost, a number of each QP's. */
 static int ud_is_of_kind(sh_qp_t *qp, const sh_msg_t *msg, const uint8_t *data)
 {
     if ((sh_settings.faults.ud_lose == 0) || (msg->flags & SH_MSG_IMM) ||
@@ -233,7 +233,7 @@ static int ud_is_of_kind(sh_qp_t *qp, const sh_msg_t *msg, const uint8_t *data)
     return 1;
 }
 
-/* The same for those of a size, so many in a row. */
+/* Whether a datagram has the size of which a number in a row get lost. */
 static int ud_is_of_size(sh_qp_t *qp, const sh_msg_t *msg)
 {
     if ((sh_settings.faults.ud_lose_size == 0) ||

@@ -37,7 +37,7 @@ typedef struct arrival {
     unsigned num_local;
     struct ibv_grh grh;
     /* If the data are to be fetched */
-    uint32_t fetched; /* so many bytes */
+    uint32_t fetched; /* number of bytes that are fetched */
     uint32_t sender;  /* its QP; 0: they are here */
     uint32_t epoch;
     pid_t pid;
@@ -57,7 +57,7 @@ static struct {
     unsigned num_remote;
     struct iovec from[ARRIVE_PIECES]; /* in the sender's memory, as it listed them */
     unsigned num_from;
-    struct iovec merged[ARRIVE_PIECES]; /* what belongs together of these */
+    struct iovec merged[ARRIVE_PIECES]; /* pieces that belong together, as one */
     unsigned num_merged;
     struct iovec to[ARRIVE_PIECES]; /* where they go */
     unsigned num_to;
@@ -232,7 +232,8 @@ static void arrive_lose(unsigned first)
     }
 }
 
-/* Write the datagrams from one on that have the same sender. @return The first of the next sender. */
+/* Write the datagrams from one on that have the same sender. @return The first of the next
+ * sender. */
 static unsigned arrive_write_run(unsigned first)
 {
     const arrival_t *list = arrive.list;

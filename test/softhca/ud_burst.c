@@ -23,7 +23,7 @@
 #define BURST_DATAGRAMS 16
 #define BURST_PIECES    96
 
-/* Data of so many bytes are not copied twice. */
+/* From this number of bytes on, data are not copied twice. */
 #define BURST_FETCH 512
 
 /* With the lock of sh_fabric_begin() from that on. */

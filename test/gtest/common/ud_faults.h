@@ -24,7 +24,7 @@ struct ud_faults {
     const char *name;
     unsigned drop;
     unsigned repeat;
-    unsigned reorder, window; /* up to so many later ones overtake it */
+    unsigned reorder, window; /* `window`: the most later datagrams that overtake one */
     unsigned delay;
     unsigned delay_us;
     unsigned lose,

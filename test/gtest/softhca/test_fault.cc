@@ -78,8 +78,8 @@ protected:
 };
 
 /* A receiver that is stopped takes nothing out of its ring: what finds no room there waits, and is
- * not lost besides what the seed says. That is so as well if the datagram was late, and the ring was
- * not full when it was sent. */
+ * not lost besides what the seed says. That is so as well if the datagram was late, and the ring
+ * was not full when it was sent. */
 class test_softhca_full_ring : public test_softhca_fault,
                                public ::testing::WithParamInterface<const char *> {};
 
@@ -187,7 +187,7 @@ TEST_F(test_softhca_fault, delay)
     EXPECT_EQ(200u, different.size());
 }
 
-/* Those of a length: so many in a row, and then one comes. */
+/* Of the datagrams of a length, a number in a row get lost, and then one comes. */
 TEST_F(test_softhca_fault, lose_by_size)
 {
     std::vector<uint32_t> third;

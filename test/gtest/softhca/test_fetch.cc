@@ -92,8 +92,8 @@ protected:
         return !HasFailure();
     }
 
-    /* Receive so many in a child, where there is room for 2048 bytes each. @return Their values, of
-     * which each has only one. */
+    /* Receive @a count messages in a child, where there is room for 2048 bytes each. All bytes of a
+     * message are the same. @return That byte of each message. */
     static std::vector<char> receive_all(node &n, size_t count)
     {
         std::vector<char> values;
@@ -245,7 +245,8 @@ TEST_F(test_softhca_fetch, event_when_fetched)
     EXPECT_TRUE(ended_well(m_pid));
 }
 
-/* A queue pair that is reset, breaks or goes has not sent it; that of the next sender is received. */
+/* A queue pair that is reset, breaks or goes has not sent it; that of the next sender is
+ * received. */
 TEST_F(test_softhca_fetch, ended_before)
 {
     for (int how = 0; how < 3; ++how) {

@@ -47,7 +47,7 @@ public:
     void look() { tell("look"); }
     void compute() { tell("compute"); }
 
-    /* Its processor adds to the word at the start, so many times, while it progresses. */
+    /* The target's processor adds to the word at the start, @a count times, while it progresses. */
     void add(unsigned count) { tell("add " + std::to_string(count)); }
     void wait_added() { answer("added"); }
 

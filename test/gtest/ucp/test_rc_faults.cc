@@ -119,7 +119,7 @@ struct batch {
     }
 
     std::mt19937 rng;
-    int early; /* so many receives are posted before anything is sent */
+    int early; /* number of receives that are posted before anything is sent */
     std::vector<size_t> lengths, room;
     std::vector<ucp_tag_t> tags;
     std::vector<bool> sync;

@@ -6,8 +6,8 @@
  * between or not; and a get takes what was there before.
  *
  * Both workers are of this process, so that a seed decides which one gets on: UCX 1.13 puts
- * through shared memory by messages, and says that a flush has ended while some of these have no
- * room. More is put than there is room for.
+ * through shared memory by messages, and says that a flush has ended while some of the messages
+ * have no room. More is put than there is room for.
  */
 
 #include "counter.h"
@@ -65,7 +65,8 @@ protected:
         ucp_rkey_buffer_release(packed);
     }
 
-    /* UCX's part of a packed key: by that alone the operations are UCX's (protocol.md, section 11). */
+    /* UCX's part of a packed key: by that alone the operations are UCX's (protocol.md, section
+     * 11). */
     static const void *key_of_ucx(const void *packed)
     {
         static const unsigned char magic[] = {'_', 'X', 'R', 'I', 'K', 'E', 'Y', 0xf4};

@@ -32,8 +32,8 @@ public:
         know(&builder, ri_layout_repeat(&builder, ri_layout_run(run), runs, run + gap));
     }
 
-    /* Of so many bytes in runs of unequal lengths, each of at least @a least and all but one of at most
-     * @a most bytes, in no order, with gaps of up to @a gap bytes */
+    /* A type of @a length bytes in runs of unequal lengths, each of at least @a least and all but
+     * one of at most @a most bytes, in no order, with gaps of up to @a gap bytes */
     void make_unequal(size_t length, uint64_t seed, size_t least, size_t most, size_t gap,
                       size_t behind)
     {
@@ -55,8 +55,8 @@ public:
         make_of(runs, behind);
     }
 
-    /* Runs of other lengths at other places, of which none has the place of another; extent: behind the
-     * last of them */
+    /* Runs of other lengths at other places, of which none has the place of another; extent: behind
+     * the last of them */
     void make_of(const std::vector<std::pair<size_t, size_t>> &runs, size_t behind)
     {
         std::vector<ri_layout_part_t> parts;
@@ -77,7 +77,7 @@ public:
         know(&builder, ri_layout_join(&builder, parts.data(), parts.size()));
     }
 
-    /* So many elements have room for, or are, @a length bytes. */
+    /* @return The number of elements that have room for @a length bytes. */
     size_t count_of(size_t length) const { return (length + size - 1) / size; }
 
     void clear(size_t length) { memory.assign(extent * count_of(length), uint8_t(GAP)); }

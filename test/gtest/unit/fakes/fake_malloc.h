@@ -12,11 +12,11 @@
 
 namespace fake {
 
-/* So many calls of malloc() succeed, then one fails; -1: none */
+/* The number of calls of malloc() that succeed before one fails; -1: none fails */
 extern thread_local int malloc_fails_after;
 extern thread_local bool aligned_alloc_fails;
 
-/* So many calls of posix_fallocate() are interrupted by a signal; -1: all */
+/* The number of calls of posix_fallocate() that a signal interrupts; -1: all */
 extern thread_local int fallocate_interrupts;
 
 /* Bytes of the longest call that is not interrupted all the same */

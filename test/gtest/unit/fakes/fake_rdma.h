@@ -57,21 +57,21 @@ public:
     ucs_status_t prepare_status = UCS_OK;
     ucs_status_t connect_status = UCS_OK;
     ucs_status_t reg_status     = UCS_OK;
-    unsigned good_regs          = 0;        /* that succeed before reg_status counts */
-    unsigned bad_regs           = 0;        /* that fail, first of all */
-    ucs_status_t start_status   = UCS_OK;   /* of read() and write() */
-    unsigned good_starts        = 0;        /* before start_status counts */
-    ucs_status_t end_status     = UCS_OK;   /* of what it started */
-    unsigned good_ends          = 0;        /* before end_status counts */
-    unsigned may_end            = UINT_MAX; /* so many operations end by themselves */
-    bool holds                  = false;    /* nothing ends by itself */
-    bool broken                 = false;    /* check() says so */
-    unsigned reads              = 0;
-    unsigned writes             = 0;
-    unsigned connects           = 0;
-    bool loses_end              = false; /* a write that fails was done, and told */
-    bool holds_news             = false; /* notifications are not told yet */
-    bool loses_news             = false; /* ... nor when the way ends */
+    unsigned good_regs          = 0;      /* that succeed before reg_status counts */
+    unsigned bad_regs           = 0;      /* that fail, first of all */
+    ucs_status_t start_status   = UCS_OK; /* of read() and write() */
+    unsigned good_starts        = 0;      /* before start_status counts */
+    ucs_status_t end_status     = UCS_OK; /* of what it started */
+    unsigned good_ends          = 0;      /* before end_status counts */
+    unsigned may_end  = UINT_MAX; /* number of operations that end by themselves */
+    bool holds        = false;    /* nothing ends by itself */
+    bool broken       = false;    /* check() says so */
+    unsigned reads    = 0;
+    unsigned writes   = 0;
+    unsigned connects = 0;
+    bool loses_end    = false; /* a write that fails was done, and told */
+    bool holds_news   = false; /* notifications are not told yet */
+    bool loses_news   = false; /* ... nor when the way ends */
 
     /* A notification that nobody has caused, or not so. */
     void notify(uint32_t immediate, size_t length)

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/win/element.[hc]: operations on elements, against what C++ makes of them. Of the MPI there are
- * the handles only: its functions are the test's. */
+/* src/win/element.[hc]: operations on elements, against what C++ makes of them. Of the MPI there
+ * are the handles only: its functions are the test's. */
 
 #include "unit/common/rng.h"
 #include "unit/win/win_cpp.h"
@@ -340,7 +340,7 @@ TEST_F(test_element, numbers)
     });
 }
 
-/* The MPI does it, so many elements at a time as an int has. */
+/* The MPI does it, with at most INT_MAX elements at a time. */
 TEST_F(test_element, by_the_mpi)
 {
     const size_t COUNT   = 2ul * INT_MAX + 7;

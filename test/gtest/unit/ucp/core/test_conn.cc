@@ -29,8 +29,8 @@ std::vector<uint32_t> lives()
 /* A change that conn_types.h lists; "works": if the status is UCS_OK */
 struct step {
     uint32_t set, clear;
-    uint32_t without; /* none of these may be set before */
-    uint32_t with;    /* all of these have to be set before */
+    uint32_t without; /* flags of which none may be set before */
+    uint32_t with;    /* flags that have to be set before */
     bool works;
 };
 

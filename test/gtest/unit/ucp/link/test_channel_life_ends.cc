@@ -311,8 +311,8 @@ TEST_F(test_channel_life_ends, hostile_offers)
     exchange();
 }
 
-/* A peer that never says that no credit comes has so much memory kept for it, and no more; what is
- * said again and again frees nothing twice. It goes with the way. */
+/* For a peer that never says that no credit comes, memory is kept up to a limit. A peer that says
+ * it again and again has nothing freed twice. The memory is freed with the way. */
 TEST_F(test_channel_life_ends, hostile_stops)
 {
     with_channels(2);

@@ -24,7 +24,7 @@ protected:
         pair_test::TearDown();
     }
 
-    /* What a peer does that writes for so many looks. */
+    /* A peer that writes during the next @a left looks. */
     struct writing {
         unsigned long left;
         unsigned long looks;

@@ -95,7 +95,7 @@ TEST_F(test_ring_life_ends, closed_when_full)
         a->send(conn(a, b), pattern(1, 8), 1);
         ++sent;
     }
-    /* Take in so much that the one that waits fits, and no more */
+    /* Take in messages until the one that waits fits, and no more */
     recv_ptr recv = b->recv(1, ~0ul, 8);
     while (ri_worker_has_work(a->worker())) {
         ri_ring_in_poll_all(b->worker());

@@ -68,7 +68,8 @@ protected:
         return {a, b};
     }
 
-    /* Two nodes whose rings take up to TAKEN bytes for a receiver that reads slowly, else half of it. */
+    /* Two nodes whose rings take up to TAKEN bytes for a receiver that reads slowly, else half of
+     * it. */
     std::pair<node *, node *> add_pair_for_slow_reads()
     {
         ri_config.ring_eager = TAKEN / 2;
@@ -81,7 +82,8 @@ protected:
         return {a, b};
     }
 
-    /* Post a receive of @a room bytes for each message: they come in order, and as they were sent. */
+    /* Post a receive of @a room bytes for each message: they come in order, and as they were
+     * sent. */
     void receive(node *b, const std::vector<send_ptr> &sends, size_t room)
     {
         std::vector<recv_ptr> recvs;
@@ -119,8 +121,8 @@ TEST_F(test_ring_life_long, each_length)
     EXPECT_EQ(0u, b->counters().held_bytes);
 }
 
-/* Only so many rings are large, and so many of medium size. Each takes what fits it four times, and a
- * small one what goes by it anyway. */
+/* The number of large rings is limited, and that of rings of medium size, too. A ring takes
+ * messages that fit it four times, and a small ring those that go by it anyway. */
 TEST_F(test_ring_life_long, of_the_first_peers)
 {
     node *b = add_node();
@@ -230,8 +232,8 @@ TEST_F(test_ring_life_long, a_receiver_that_reads_slowly)
     EXPECT_EQ(0u, taken(a, b, TAKEN, true));
 }
 
-/* Behind a message that the receiver may not have taken yet there is none: b has sent nothing since, or
- * a send of a's has not ended. */
+/* Behind a message that the receiver may not have taken yet there is none: b has sent nothing
+ * since, or a send of a's has not ended. */
 TEST_F(test_ring_life_long, a_sender_that_is_ahead_of_slow_reads)
 {
     node *a, *b;
@@ -293,7 +295,8 @@ TEST_F(test_ring_life_long, a_synchronous_one_uses_no_hint)
     ri_req_put(ri_req_of_handle(sent));
 }
 
-/* What the peer has said holds for some messages. The next one is announced, whose end says it again. */
+/* What the peer has said holds for some messages. The next one is announced, whose end says it
+ * again. */
 TEST_F(test_ring_life_long, a_receiver_that_waits_says_so_again)
 {
     node *a, *b;
@@ -400,8 +403,8 @@ TEST_F(test_ring_life_long, without_room)
 }
 
 /* It waits for room, too, if this process was in progress right after its sends of late; one that
- * was not, even once, has to show that again. Another program may have the processor for longer than
- * that, which the clock tells: then it begins anew. */
+ * was not, even once, has to show that again. Another program may have the processor for longer
+ * than that, which the clock tells: then it begins anew. */
 TEST_F(test_ring_life_long, without_room_of_a_prompt_sender)
 {
     bool disturbed = true;

@@ -376,7 +376,7 @@ TEST_F(test_way_idle, hostile_messages)
     check_idle();
 }
 
-/* There is room for so many. */
+/* The number of ways is limited. */
 TEST_F(test_way_idle, limit)
 {
     ri_config.rc_max_peers = 1;

@@ -19,9 +19,10 @@ namespace {
 const uint64_t ALL = ~0ul;
 
 /* sender_map.c has these as constants of its own. */
-const unsigned UNUSED_NEW  = 2; /* so many end a class that is new */
-const unsigned UNUSED_USED = 5; /* ... one that was of use */
-const unsigned RETURN      = 2; /* so many bring it back */
+const unsigned UNUSED_NEW = 2; /* number of unused RTRs that end a class that is new */
+const unsigned UNUSED_USED =
+        5;                 /* number of unused RTRs that end a class that was of use */
+const unsigned RETURN = 2; /* number of messages that bring a class back */
 
 /* Tags as MPIs make them: context, rank of the sender, the application's tag. */
 struct layout {

@@ -34,7 +34,7 @@ enum {
     SLOT   = 1 << 13,
     PUT    = 1 << 14, /* SENDER_SCHEME; otherwise auto */
     GET    = 1 << 15,
-    ALL    = 1 << 16, /* the first combination that there is not, of these */
+    ALL    = 1 << 16, /* behind the last combination of the flags above */
 
     SHORT_RTR = 1 << 16, /* with an RTR: its receive has no room for the message */
     EXPECTED  = 1 << 17, /* no RTR is there, but recent messages had one */

@@ -19,8 +19,8 @@ protected:
 
     uint32_t rung() { return *m_reach->mail.doorbell; }
 
-    /* While another thread of this process does something that waits for the target, do the rest when
-     * so many operations were posted in all. */
+    /* Another thread of this process does something that waits for the target (@a waits). As soon
+     * as @a posted operations were posted in all, do the rest. */
     void meanwhile(const std::function<void()> &waits, uint32_t posted,
                    const std::function<void()> &rest)
     {
@@ -205,7 +205,8 @@ TEST_F(test_mail_queue, no_memory_at_the_target)
     EXPECT_TRUE(ri_mail_is_settled(m_reach));
 }
 
-/* The target does not take it either: its region is not there. That is not a target that is gone. */
+/* The target does not take it either: its region is not there. That is not a target that is
+ * gone. */
 TEST_F(test_mail_queue, target_refuses)
 {
     ri_mailbox_head_t h = head(RI_SERVE_PUT, 0, 3, 3);

@@ -314,8 +314,8 @@ TEST_F(test_worker_life, phases)
     end_other();
 }
 
-/* Stock has freed an endpoint of a worker, and another worker gets one at its address: the threads of
- * both may be at work. */
+/* Stock has freed an endpoint of a worker, and another worker gets one at its address: the threads
+ * of both may be at work. */
 TEST_F(test_worker_life, endpoint_of_another_worker)
 {
     endpoint *ep    = m_a->new_endpoint(nullptr);

@@ -21,7 +21,7 @@ protected:
         ucx::get()->rndv_thresh = 1 << 30; /* long messages end at once */
     }
 
-    /* What is logged when messages of these lengths are sent. */
+    /* @return What is logged when messages of the lengths are sent. */
     static std::string log_of(node &n, ri_conn_t *conn,
                               std::initializer_list<size_t> lengths)
     {

@@ -2,7 +2,7 @@
 
 /*
  * src/ucp/wire: the bytes of each type that an active message may have, written out. They are part
- * of wire version 2: whoever has to change one of these lines needs another version. Behind the
+ * of wire version 2: whoever has to change a line of this file needs another version. Behind the
  * base header most bytes are their own offset, so that no two fields have the same value.
  */
 

@@ -67,8 +67,8 @@ TEST_F(test_ring_grow, opens_small)
     }
 }
 
-/* Each message is read before the next is sent. All are there, in the first lines only, until so many
- * laps were written; from then on everywhere. */
+/* Each message is read before the next is sent. All arrive. Only the first lines are used until
+ * RI_RING_FIRST_LAPS laps were written, and all lines from then on. */
 TEST_F(test_ring_grow, after_some_laps)
 {
     for (uint32_t length : {0u, 1000u, 65536u}) {
@@ -117,7 +117,8 @@ TEST_F(test_ring_grow, at_once_for_a_long_message)
     }
 }
 
-/* As long as nothing is read, it is full after the first lines: what fits a lap of a ring of that size. */
+/* As long as nothing is read, it is full after the first lines: what fits a lap of a ring of that
+ * size. */
 TEST_F(test_ring_grow, full)
 {
     uint32_t sent = 0;

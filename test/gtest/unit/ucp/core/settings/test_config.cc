@@ -379,7 +379,7 @@ TEST_F(test_config, automatic_hybrid_thresh_and_others)
     result r = read({{"UCXRI_EAGER_THRESH", "32k"}, {"UCXRI_RING_SIZE", "1m"}});
     EXPECT_LE(32768u, r.config.hybrid_thresh);
 
-    /* Some of these messages fit the pool */
+    /* Some of the messages fit the pool */
     r = read({{"UCXRI_POOL_SIZE", "128k"}});
     EXPECT_EQ(8192u, r.config.hybrid_thresh);
     r = read({{"UCXRI_POOL_SIZE", "0"}});

@@ -124,7 +124,8 @@ protected:
         }
     }
 
-    /* Until both have ended, or for long enough; the sender in so many per cent of all calls */
+    /* Call progress until both have ended, or for long enough; @a chance per cent of all calls are
+     * the sender's */
     void progress_in_any_order(rng &random, unsigned chance, const recv_ptr &r,
                                const send_ptr &s)
     {

@@ -105,7 +105,7 @@ TEST_F(test_coop_ends, a_slot_of_another_message)
     check_idle();
 }
 
-/* Nor is what stands behind the slots one of them, whatever the peer has written there. */
+/* The memory behind the last slot is no slot, whatever the peer has written there. */
 TEST_F(test_coop_ends, a_slot_behind_the_last_one)
 {
     bytes other           = pattern(2, LONG);

@@ -227,8 +227,8 @@ TEST_F(test_coop_exchange, sender_cannot_write)
     finish(p);
 }
 
-/* The sender takes the message back while the receiver waits for it to write: the data comes another
- * way. */
+/* The sender takes the message back while the receiver waits for it to write: the data comes
+ * another way. */
 TEST_F(test_coop_exchange, withdrawn)
 {
     pair p = begin_written();
@@ -348,7 +348,7 @@ TEST_F(test_coop_exchange, is_on_while_messages_meet)
     for (unsigned i = 0; i < 640; ++i) {
         on += ri_exchange_is_on(m_conn, length, 0);
     }
-    EXPECT_EQ(10u, on) << "one in so many is tried";
+    EXPECT_EQ(10u, on) << "one in 64 is tried";
 
     send_ptr s = m_a->send(m_conn, bytes(LENGTH), 5);
     ri_exchange_note(m_conn->peer);
@@ -414,8 +414,8 @@ TEST_F(test_coop_exchange, both_send_first)
 }
 
 /* A long message of B's that A has not looked at, in parts or announced, tells of an exchange where
- * nothing else does: when B's go through the ring. A shorter one does not, nor one that is just being
- * delivered: what is sent then is its answer. */
+ * nothing else does: when B's go through the ring. A shorter one does not, nor one that is just
+ * being delivered: what is sent then is its answer. */
 TEST_F(test_coop_exchange, a_message_in_the_ring_tells)
 {
     const size_t limit  = ri_config.eager_thresh;
@@ -450,7 +450,8 @@ TEST_F(test_coop_exchange, a_message_in_the_ring_tells)
     }
 }
 
-/* A ring that is quick is better than one copy by one side, for messages up to half of what it takes. */
+/* A ring that is quick is better than one copy by one side, for messages up to half of what it
+ * takes. */
 TEST_F(test_coop_exchange, a_quick_ring_is_better)
 {
     const size_t length = 20000;
@@ -502,8 +503,8 @@ TEST_F(test_coop_exchange, crowded)
     EXPECT_FALSE(ri_exchange_is_on(m_conn, RI_EXCHANGE_RING_MAX_CROWDED, 0));
 }
 
-/* What B does about long messages, A hears with the next of B's that has room for it: a long one that
- * goes through the ring by itself, for example. */
+/* What B does about long messages, A hears with the next of B's that has room for it: a long one
+ * that goes through the ring by itself, for example. */
 TEST_F(test_coop_exchange, peer_says_whether_it_asks_soon)
 {
     const size_t length = 20000; /* more than one record */

@@ -16,7 +16,7 @@ const size_t LENGTH = 100000;
 
 class test_coop_methods : public ::testing::Test {
 protected:
-    /* A message that has taken so many ticks since the end of the one before */
+    /* A message that has ended @a ticks ticks after the one before */
     void message(uint64_t ticks, size_t length = LENGTH)
     {
         ri_coop_lane_t &lane = m_methods.lanes[number(length)];
@@ -167,7 +167,8 @@ TEST_F(test_coop_methods, biased)
     EXPECT_EQ(1u, ri_coop_methods_of(&m_methods, LENGTH));
 }
 
-/* Where the application computes for most of the time, what the messages themselves take decides. */
+/* Where the application computes for most of the time, what the messages themselves take
+ * decides. */
 TEST_F(test_coop_methods, biased_and_busy)
 {
     ri_coop_lane_t &lane = m_methods.lanes[number(LENGTH)];

@@ -21,7 +21,7 @@ protected:
 
     size_t m_length = 300000;
 
-    /* So many messages are sent, of which the receiver has not looked at any. */
+    /* Send @a count messages. The receiver has not looked at any of them. */
     void send_row(unsigned count = COUNT)
     {
         for (unsigned i = 0; i < count; ++i) {
@@ -147,8 +147,8 @@ TEST_F(test_coop_row, the_last_one_is_shared)
     check_row();
 }
 
-/* Receives that are posted when the messages are there: the application is in a call of its own, which
- * copies what it can. */
+/* Receives that are posted when the messages are there: the application is in a call of its own,
+ * which copies what it can. */
 TEST_F(test_coop_row, receives_come_later)
 {
     send_row();

@@ -19,7 +19,7 @@ protected:
         m_into.make(24, 8, 7);
     }
 
-    /* About so many bytes: whole elements */
+    /* @return About @a length bytes: whole elements */
     bytes fill(size_t length, uint64_t seed = 1)
     {
         bytes content = pattern(seed, m_from.count_of(length) * m_from.size);
@@ -304,8 +304,8 @@ TEST_F(test_coop_spread_send, receive_that_was_offered)
     EXPECT_EQ(w, written());
 }
 
-/* The ring is asked back before the receiver has matched the message, while it waits for the sender,
- * and with parts on the shelf. */
+/* The ring is asked back before the receiver has matched the message, while it waits for the
+ * sender, and with parts on the shelf. */
 TEST_F(test_coop_spread_send, ring_asked_back)
 {
     bytes content = fill(LONG);

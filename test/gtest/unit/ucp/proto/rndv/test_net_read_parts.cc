@@ -29,8 +29,8 @@ protected:
         connect();
     }
 
-    /* A receive in runs with room for so many elements more, and its message, whose data is in one
-     * place */
+    /* A receive in runs, and its message, whose data is in one place. The receive has room for @a
+     * looser elements more than the message has. */
     void exchange(size_t length, size_t looser = 5)
     {
         ucp_request_param_t extra = {};
@@ -45,7 +45,7 @@ protected:
         pump();
     }
 
-    /* A read of which so many parts have ended */
+    /* A read of which @a ended parts have ended */
     void start_parts(unsigned ended)
     {
         connect();

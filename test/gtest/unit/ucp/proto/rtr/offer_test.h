@@ -25,7 +25,8 @@ const size_t EAGER = 1000;
 
 class offer_test : public pair_test {
 protected:
-    /* large: the usual length of a message, rounds: of progress in which all that can happen does */
+    /* large: the usual length of a message, rounds: of progress in which all that can happen
+     * does */
     offer_test(size_t large, unsigned rounds) : m_large(large), m_rounds(rounds) {}
 
     void SetUp() override
@@ -214,7 +215,7 @@ protected:
 /* Of workers that reach each other through a network only, whose messages the test delivers. */
 class net_offer_test : public offer_test {
 protected:
-    /* exchanges: so many messages it takes until receives are offered */
+    /* @param exchanges  The number of messages until receives are offered. */
     net_offer_test(size_t large, unsigned exchanges)
         : offer_test(large, 20), m_exchanges(exchanges)
     {

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* Receives in runs that no grid tells, between two nodes that reach each other through a network. */
+/* Receives in runs that no grid tells, between two nodes that reach each other through a
+ * network. */
 #ifndef RI_TEST_RTR_LAYOUT_NET_TEST_H
 #define RI_TEST_RTR_LAYOUT_NET_TEST_H
 
@@ -17,7 +18,7 @@ protected:
         make(m_in, LARGE, 1);
     }
 
-    /* Runs of unequal lengths, of 4096 bytes and more, of so many bytes in all, in no order */
+    /* Runs of unequal lengths, of 4096 bytes and more, of @a length bytes in all, in no order */
     static void make(spread_type &type, size_t length, uint64_t seed, size_t gap = 300)
     {
         type.make_unequal(length, seed, 4096, 9000, gap, 100);

@@ -44,7 +44,7 @@ protected:
         return s;
     }
 
-    /* The write fails after so many good pieces, in the middle of a run: the message comes another
+    /* The write fails after @a good pieces, in the middle of a run: the message comes another
      * way. */
     void check_failed_write(unsigned good, size_t length)
     {

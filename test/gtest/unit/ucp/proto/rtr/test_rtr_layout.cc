@@ -24,7 +24,7 @@ protected:
         make(m_in, LARGE, 1);
     }
 
-    /* Runs of unequal lengths, of at least 8500 bytes each and of so many bytes in all, in no
+    /* Runs of unequal lengths, of at least 8500 bytes each and of @a length bytes in all, in no
      * order */
     static void make(spread_type &type, size_t length, uint64_t seed, size_t behind = 100)
     {

@@ -217,7 +217,7 @@ TEST_F(test_rtr_net, nothing_to_tell)
     check(r2, s2);
 }
 
-/* Many writes, and others between: one USED for at most so many numbers in a row */
+/* Many writes, and other messages between: a USED names a limited number of messages in a row */
 TEST_F(test_rtr_net, many_to_tell)
 {
     std::vector<recv_ptr> r;

@@ -194,7 +194,8 @@ protected:
         });
     }
 
-    /* Of several tags so many are posted that some wait for fewer ahead, and these change. */
+    /* Receives of several tags are posted, and some of them wait until fewer are ahead. Which ones
+     * are ahead changes. */
     void run_deep()
     {
         for_seeds(20, [&](rng &random) {

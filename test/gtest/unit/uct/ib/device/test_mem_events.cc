@@ -254,7 +254,7 @@ TEST_F(test_mem_events, from_other_threads)
     EXPECT_TRUE(seen(p, length, [&] { std::thread([&] { munmap(p, length); }).join(); }));
 }
 
-/* Where libucm is blind; if one of these fails, the header of mem_events.h is out of date */
+/* Events that libucm misses. If such a test fails, the header of mem_events.h is out of date. */
 TEST_F(test_mem_events, not_seen)
 {
     int fd  = memfd_create("test", 0);

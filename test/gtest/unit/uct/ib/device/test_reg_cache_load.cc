@@ -126,8 +126,8 @@ protected:
 };
 
 /* Addresses that come and go, each used by one thread at a time. A thread takes several that
- * are next to each other, so that registrations of several come about, and later threads take a
- * part of these only. */
+ * are next to each other, so that there are registrations of several addresses, and later
+ * threads take only a part of such addresses. */
 struct arena {
     static constexpr size_t slots = 24, slot_size = 3 * page;
 

@@ -15,7 +15,7 @@ namespace {
 
 using test_rc_ends = rc_transfer_test;
 
-/* Three operations of ten work requests; one of these fails. */
+/* Three operations of ten work requests each; one work request fails. */
 TEST_F(test_rc_ends, error_at_each_position)
 {
     struct {

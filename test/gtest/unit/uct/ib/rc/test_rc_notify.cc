@@ -127,7 +127,7 @@ protected:
         progress_until([&] { return notifications.size() >= count; });
     }
 
-    /* So many writes that have ended; the other end has not looked for them. */
+    /* Write @a count times; all writes have ended, and the other end has not looked for them. */
     void write_unheard(uint32_t count)
     {
         for (uint32_t i = 0; i < count; ++i) {
@@ -320,7 +320,7 @@ TEST_F(test_rc_notify, many_fail)
     };
     progress_until([&] { return b.plane->failures == COUNT; });
     ri_verbs.modify_qp = modify;
-    EXPECT_LT(highest - lowest, 4096u) << "so much of the stack";
+    EXPECT_LT(highest - lowest, 4096u) << "bytes of the stack";
     EXPECT_EQ(40u, b.rc()->recv_used) << "the one that works";
     for (unsigned i = 0; i < COUNT; ++i) {
         EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_plane_rc.check(to[i]->ep));
@@ -455,7 +455,7 @@ TEST_F(test_rc_notify, ways_come_and_go)
     }
 }
 
-/* So many ways. @return How many of them are told of writes. */
+/* Make @a count ways. @return How many of them are told of writes. */
 unsigned notified_ways(ri_plane_t *plane, unsigned count)
 {
     std::vector<ri_plane_ep_t *> eps(count, nullptr);

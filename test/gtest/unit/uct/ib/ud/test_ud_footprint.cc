@@ -42,7 +42,7 @@ protected:
     ri_ib_device_t m_device = {};
 };
 
-/* So many places as there are, which may be less than was asked for. */
+/* The estimate is for the places that there are, which may be fewer than were asked for. */
 TEST_F(test_ud_footprint, window)
 {
     EXPECT_LT(qp(128), qp(256));

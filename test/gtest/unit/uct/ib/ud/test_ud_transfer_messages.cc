@@ -46,7 +46,7 @@ protected:
         }
     }
 
-    /* @return What is asked for after so many ns. */
+    /* @return The pieces that are asked for after @a time ns. */
     std::vector<uint32_t> after(uint64_t time)
     {
         m_asked.clear();

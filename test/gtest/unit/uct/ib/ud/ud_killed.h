@@ -24,9 +24,10 @@ struct ud_moment {
     };
 
     int type  = NEVER; /* of what it sends: a ri_ud_type_t, or DATA, a chain of pieces */
-    int n     = 1;     /* the n-th of these */
+    int n     = 1;     /* the n-th of that type */
     int after = 0;     /* it was sent (of a chain the first half), or not yet */
-    int steps = -1;    /* or after so many calls of progress */
+    int steps =
+            -1; /* number of calls of progress after which it is killed; -1: by `after` */
 };
 
 /* What else is up to a test. */
@@ -244,7 +245,7 @@ private:
     }
 
     /* That of the one transfer, once, in the middle of a repair.
-     * @param nacks  So many have been sent in others. */
+     * @param nacks  The number of NACKs that were sent in other transfers. */
     static void break_queue_pair(ud_node &node, uint64_t nacks, bool &breaks)
     {
         struct ibv_qp_attr attr = {};

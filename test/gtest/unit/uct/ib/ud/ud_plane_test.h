@@ -79,8 +79,9 @@ struct plane_transfer {
 
 class ud_plane_test : public ud_test {
 protected:
-    /* So many pieces have left a node, and nobody has looked for them yet. A datagram whose end is
-     * known is with the software HCA of the receiver; other devices may take some more time. */
+    /* Wait until @a pieces pieces have left a node, while nobody looks for them. A datagram whose
+     * end is known is with the software HCA of the receiver; other devices may take some more
+     * time. */
     static void wait_sent(ud_node &node, uint64_t pieces)
     {
         const ri_ud_data_t *data = &node.ud()->data;

@@ -14,7 +14,7 @@ class test_ud_transfer : public ::testing::Test {
 protected:
     test_ud_transfer() : m_random(1), m_sim(m_random) {}
 
-    /* One transfer of so many pieces, by a window of 8. */
+    /* @return One transfer of @a pieces pieces, by a window of 8. */
     transfer &make(uint32_t pieces, size_t tail = 0, bool indirect = false)
     {
         m_transfers.emplace_back(new transfer(m_sim, m_qp, m_random,
