@@ -322,158 +322,236 @@ TEST_F(test_deliver_stream, after_destroy_all_is_dropped)
  * Random: messages of all types, permuted within a window, receives posted at any time.
  * The model: matching in the order of numbers, on lists.
  */
-TEST_F(test_deliver_stream, random)
+class test_deliver_stream_random : public test_deliver_stream {
+protected:
+    struct sent {
+        ri_wire_type_t type;
+        uint64_t tag;
+        size_t length;
+        arrival_t arrival;
+    };
+
+    struct posted {
+        recv_ptr op;
+        uint32_t sn; /* that it has to take; 0: none yet, CANCELLED: none at all */
+    };
+
+    static const uint32_t CANCELLED = ~0u;
+
+    void set_up(rng &random);
+    void make_messages(rng &random);
+    void make_order(rng &random);
+    bool fits(uint32_t sn, const recv_ptr &op) const;
+    void model_arrive(uint32_t sn);
+    void post(uint64_t tag, uint64_t mask);
+    void disturb(rng &random);
+    void arrive(rng &random, uint32_t sn);
+    void check_receives();
+    void check_end();
+
+    void send_bye()
+    {
+        m_node->deliver(wire_msg(RI_WIRE_BYE, m_stream_id, m_count));
+        m_bye_sent = true;
+    }
+
+    uint32_t m_count; /* of messages, whose numbers begin with 1 */
+    uint64_t m_tags;
+    std::vector<sent> m_messages; /* by number */
+    std::vector<uint32_t> m_order;
+    std::vector<posted> m_receives;
+    std::list<size_t> m_posted; /* indices of receives that wait, in the model */
+    std::list<uint32_t> m_unexpected;
+    std::set<uint32_t> m_arrived;
+    uint32_t m_next; /* number whose turn is next */
+    size_t m_num_sync;
+    bool m_with_bye, m_bye_sent;
+    uint32_t m_stream_id;
+};
+
+void test_deliver_stream_random::set_up(rng &random)
+{
+    m_ucx->random     = &random;
+    m_ucx->fetch_mode = RANDOM;
+    m_node            = std::make_unique<node>(LOCAL);
+    m_ep              = m_node->new_endpoint(nullptr);
+    m_conn            = m_node->connect(m_ep, REMOTE);
+    m_stream_id       = stream()->id;
+    m_count           = random.range(1, 60);
+    m_tags            = random.range(1, 6);
+    m_with_bye        = random.percent(50);
+    m_bye_sent        = false;
+    m_next            = 1;
+    m_num_sync        = 0;
+    m_messages.assign(m_count + 1, {});
+    m_order.clear();
+    m_receives.clear();
+    m_posted.clear();
+    m_unexpected.clear();
+    m_arrived.clear();
+}
+
+void test_deliver_stream_random::make_messages(rng &random)
+{
+    for (uint32_t sn = 1; sn <= m_count; ++sn) {
+        sent &m = m_messages[sn];
+
+        m.type   = (ri_wire_type_t)random.range(RI_WIRE_EAGER, RI_WIRE_BULK);
+        m.type   = ((sn == 1) && (m.type == RI_WIRE_EAGER_SAME)) ? RI_WIRE_EAGER : m.type;
+        m.tag    = (m.type == RI_WIRE_EAGER_SAME) ? m_messages[sn - 1].tag :
+                                                    random.below(m_tags);
+        m.length = random.below(200);
+        m.arrival = random.percent(40)                               ? PLAIN :
+                    ((m.type == RI_WIRE_BULK) && random.percent(50)) ? RNDV :
+                                                                       DATA;
+        m_num_sync += (m.type == RI_WIRE_EAGER_SYNC);
+    }
+}
+
+/* Messages are permuted within windows. */
+void test_deliver_stream_random::make_order(rng &random)
+{
+    size_t window = random.range(1, 20);
+
+    for (uint32_t sn = 1; sn <= m_count; sn += window) {
+        std::vector<uint32_t> part;
+
+        for (uint32_t i = sn; (i < sn + window) && (i <= m_count); ++i) {
+            part.push_back(i);
+        }
+        for (size_t i = part.size(); i > 1; --i) {
+            std::swap(part[i - 1], part[random.below(i)]);
+        }
+        m_order.insert(m_order.end(), part.begin(), part.end());
+    }
+}
+
+bool test_deliver_stream_random::fits(uint32_t sn, const recv_ptr &op) const
+{
+    return ((m_messages[sn].tag ^ op->tag) & op->mask) == 0;
+}
+
+void test_deliver_stream_random::model_arrive(uint32_t sn)
+{
+    for (auto it = m_posted.begin(); it != m_posted.end(); ++it) {
+        if (fits(sn, m_receives[*it].op)) {
+            m_receives[*it].sn = sn;
+            m_posted.erase(it);
+            return;
+        }
+    }
+    m_unexpected.push_back(sn);
+}
+
+void test_deliver_stream_random::post(uint64_t tag, uint64_t mask)
+{
+    posted p = {std::make_shared<recv_op>(), 0};
+
+    p.op->tag  = tag;
+    p.op->mask = mask;
+    for (auto it = m_unexpected.begin(); it != m_unexpected.end(); ++it) {
+        if (fits(*it, p.op)) {
+            p.sn = *it;
+            m_unexpected.erase(it);
+            break;
+        }
+    }
+    if (p.sn == 0) {
+        m_posted.push_back(m_receives.size());
+    }
+    p.op = m_node->recv(tag, mask, 200);
+    m_receives.push_back(p);
+}
+
+/* What happens between two messages */
+void test_deliver_stream_random::disturb(rng &random)
+{
+    const uint64_t masks[] = {~0ul, 0xf, 0, 0x3};
+
+    while (random.percent(50)) {
+        uint64_t tag = random.below(m_tags);
+        post(tag, masks[random.below(4)]);
+    }
+    if (random.percent(10) && !m_posted.empty()) {
+        size_t which = m_posted.front();
+
+        m_node->cancel(m_receives[which].op);
+        EXPECT_EQ(UCS_ERR_CANCELED, m_receives[which].op->status);
+        m_receives[which].sn = CANCELLED;
+        m_posted.pop_front();
+    }
+    if (m_with_bye && !m_bye_sent && random.percent(10)) {
+        send_bye();
+    }
+    if (random.percent(20)) {
+        m_ucx->complete_nth(random.below(3));
+    }
+}
+
+void test_deliver_stream_random::arrive(rng &random, uint32_t sn)
+{
+    const sent &m = m_messages[sn];
+    wire_msg msg(m.type, m_stream_id, sn);
+
+    msg.tag    = m.tag;
+    msg.req_id = 1000 + sn;
+    m_node->deliver(msg, pattern(sn, m.length), m.arrival);
+    m_arrived.insert(sn);
+    while (m_arrived.count(m_next) != 0) {
+        model_arrive(m_next++);
+    }
+    if (random.percent(5) && !m_bye_sent) { /* once more: dropped */
+        m_node->deliver(msg, pattern(~sn, m.length), m.arrival);
+    }
+}
+
+void test_deliver_stream_random::check_receives()
+{
+    for (const posted &p : m_receives) {
+        if (p.sn == CANCELLED) {
+            continue;
+        }
+        ASSERT_EQ(p.sn != 0, p.op->done);
+        if (p.sn != 0) {
+            check_received(p.op, p.sn, m_messages[p.sn].tag, m_messages[p.sn].length);
+        } else {
+            m_node->cancel(p.op);
+        }
+    }
+}
+
+void test_deliver_stream_random::check_end()
+{
+    EXPECT_EQ(m_with_bye ? 0u : 1u, num_streams());
+    EXPECT_EQ(m_num_sync, m_ep->count(RI_WIRE_SYNC_ACK));
+    EXPECT_EQ(m_count, m_node->counters().streams.rx_posted +
+                               m_node->counters().streams.rx_unexpected);
+    EXPECT_EQ(0u, m_node->counters().held_bytes);
+    EXPECT_EQ(0u, worker()->match.num_unexpected);
+    EXPECT_EQ(0u, worker()->match.num_posted);
+}
+
+TEST_F(test_deliver_stream_random, against_a_model)
 {
     m_node.reset();
 
     for_seeds(1500, [this](rng &random) {
-        struct sent {
-            ri_wire_type_t type;
-            uint64_t tag;
-            size_t length;
-            arrival_t arrival;
-        };
-        struct posted {
-            recv_ptr op;
-            uint32_t sn; /* that it has to take; 0: none yet */
-        };
-        m_ucx->random     = &random;
-        m_ucx->fetch_mode = RANDOM;
-        m_node            = std::make_unique<node>(LOCAL);
-        m_ep              = m_node->new_endpoint(nullptr);
-        m_conn            = m_node->connect(m_ep, REMOTE);
-
-        const uint64_t masks[] = {~0ul, 0xf, 0, 0x3};
-        uint32_t count         = random.range(1, 60);
-        size_t window          = random.range(1, 20);
-        uint64_t tags          = random.range(1, 6);
-        std::vector<sent> messages(count + 1);
-        std::vector<uint32_t> order;
-        std::vector<posted> receives;
-        std::list<size_t> model_posted; /* indices of receives */
-        std::list<uint32_t> model_unexpected;
-        std::set<uint32_t> arrived;
-        uint32_t next   = 1;
-        size_t num_sync = 0;
-        bool bye_sent   = false;
-        bool with_bye   = random.percent(50);
-        uint32_t id     = stream()->id;
-
-        for (uint32_t sn = 1; sn <= count; ++sn) {
-            sent &m   = messages[sn];
-            m.type    = (ri_wire_type_t)random.range(RI_WIRE_EAGER, RI_WIRE_BULK);
-            m.type    = ((sn == 1) && (m.type == RI_WIRE_EAGER_SAME)) ? RI_WIRE_EAGER :
-                                                                        m.type;
-            m.tag     = (m.type == RI_WIRE_EAGER_SAME) ? messages[sn - 1].tag :
-                                                         random.below(tags);
-            m.length  = random.below(200);
-            m.arrival = random.percent(40)                               ? PLAIN :
-                        ((m.type == RI_WIRE_BULK) && random.percent(50)) ? RNDV :
-                                                                           DATA;
-            num_sync += (m.type == RI_WIRE_EAGER_SYNC);
+        set_up(random);
+        make_messages(random);
+        make_order(random);
+        for (uint32_t sn : m_order) {
+            disturb(random);
+            arrive(random, sn);
         }
-        for (uint32_t sn = 1; sn <= count; sn += window) {
-            std::vector<uint32_t> part;
-
-            for (uint32_t i = sn; (i < sn + window) && (i <= count); ++i) {
-                part.push_back(i);
-            }
-            for (size_t i = part.size(); i > 1; --i) {
-                std::swap(part[i - 1], part[random.below(i)]);
-            }
-            order.insert(order.end(), part.begin(), part.end());
-        }
-
-        auto fits = [&](uint32_t sn, const recv_ptr &op) {
-            return ((messages[sn].tag ^ op->tag) & op->mask) == 0;
-        };
-        auto model_arrive = [&](uint32_t sn) {
-            for (auto it = model_posted.begin(); it != model_posted.end(); ++it) {
-                if (fits(sn, receives[*it].op)) {
-                    receives[*it].sn = sn;
-                    model_posted.erase(it);
-                    return;
-                }
-            }
-            model_unexpected.push_back(sn);
-        };
-        auto post = [&](uint64_t tag, uint64_t mask) {
-            posted p = {std::make_shared<recv_op>(), 0};
-
-            p.op->tag  = tag;
-            p.op->mask = mask;
-            for (auto it = model_unexpected.begin(); it != model_unexpected.end(); ++it) {
-                if (fits(*it, p.op)) {
-                    p.sn = *it;
-                    model_unexpected.erase(it);
-                    break;
-                }
-            }
-            if (p.sn == 0) {
-                model_posted.push_back(receives.size());
-            }
-            p.op = m_node->recv(tag, mask, 200);
-            receives.push_back(p);
-        };
-
-        for (uint32_t sn : order) {
-            while (random.percent(50)) {
-                post(random.below(tags), masks[random.below(4)]);
-            }
-            if (random.percent(10) && !model_posted.empty()) {
-                size_t which = model_posted.front();
-
-                m_node->cancel(receives[which].op);
-                EXPECT_EQ(UCS_ERR_CANCELED, receives[which].op->status);
-                receives[which].sn = ~0u;
-                model_posted.pop_front();
-            }
-            if (with_bye && !bye_sent && random.percent(10)) {
-                m_node->deliver(wire_msg(RI_WIRE_BYE, id, count));
-                bye_sent = true;
-            }
-            if (random.percent(20)) {
-                m_ucx->complete_nth(random.below(3));
-            }
-
-            const sent &m = messages[sn];
-            wire_msg msg(m.type, id, sn);
-            msg.tag    = m.tag;
-            msg.req_id = 1000 + sn;
-            m_node->deliver(msg, pattern(sn, m.length), m.arrival);
-            arrived.insert(sn);
-            while (arrived.count(next) != 0) {
-                model_arrive(next++);
-            }
-            if (random.percent(5) && !bye_sent) { /* once more: dropped */
-                m_node->deliver(msg, pattern(~sn, m.length), m.arrival);
-            }
-        }
-        while (!model_unexpected.empty()) {
+        while (!m_unexpected.empty()) {
             post(0, 0);
         }
         m_ucx->complete();
-        for (const posted &p : receives) {
-            if (p.sn == ~0u) {
-                continue;
-            }
-            ASSERT_EQ(p.sn != 0, p.op->done);
-            if (p.sn != 0) {
-                check_received(p.op, p.sn, messages[p.sn].tag, messages[p.sn].length);
-            } else {
-                m_node->cancel(p.op);
-            }
+        ASSERT_NO_FATAL_FAILURE(check_receives());
+        if (m_with_bye && !m_bye_sent) {
+            send_bye();
         }
-        if (with_bye && !bye_sent) {
-            m_node->deliver(wire_msg(RI_WIRE_BYE, id, count));
-        }
-        EXPECT_EQ(with_bye ? 0u : 1u, num_streams());
-        EXPECT_EQ(num_sync, m_ep->count(RI_WIRE_SYNC_ACK));
-        EXPECT_EQ(count, m_node->counters().streams.rx_posted +
-                                 m_node->counters().streams.rx_unexpected);
-        EXPECT_EQ(0u, m_node->counters().held_bytes);
-        EXPECT_EQ(0u, worker()->match.num_unexpected);
-        EXPECT_EQ(0u, worker()->match.num_posted);
+        check_end();
         m_node.reset();
     });
     m_ucx->random = nullptr;
