@@ -18,6 +18,22 @@
 
 namespace {
 
+/* Addresses that come and go, each used by one thread at a time. A thread takes several that
+ * are next to each other, so that there are registrations of several addresses, and later
+ * threads take only a part of such addresses. */
+struct arena {
+    static constexpr size_t slots = 24, slot_size = 3 * page;
+
+    /* Where the kernel maps nothing by itself, and sanitizers have nothing of their own */
+    char *at(size_t slot)
+    {
+        return reinterpret_cast<char *>(0x40000000ul) + slot * slot_size;
+    }
+
+    std::mutex used[slots];
+    bool mapped[slots] = {};
+};
+
 /* Tells the cache by itself, before memory goes. */
 class test_reg_cache_load : public ::testing::Test {
 protected:
@@ -118,6 +134,10 @@ protected:
     }
 
     void load(int threads, int rounds);
+    size_t take(rng &random, arena &memory, size_t first);
+    std::vector<ri_registration_t *> use(rng &random, char *start, size_t size);
+    void change(rng &random, arena &memory, size_t first, size_t count);
+    void check(arena &memory);
 
     fake_device m_device;
     ri_reg_cache_t *m_cache = nullptr;
@@ -125,108 +145,93 @@ protected:
     std::atomic<int> m_busy = {};
 };
 
-/* Addresses that come and go, each used by one thread at a time. A thread takes several that
- * are next to each other, so that there are registrations of several addresses, and later
- * threads take only a part of such addresses. */
-struct arena {
-    static constexpr size_t slots = 24, slot_size = 3 * page;
-
-    /* Where the kernel maps nothing by itself, and sanitizers have nothing of their own */
-    char *at(size_t slot)
-    {
-        return reinterpret_cast<char *>(0x40000000ul) + slot * slot_size;
-    }
-
-    std::mutex used[slots];
-    bool mapped[slots] = {};
-};
-
-void test_reg_cache_load::load(int threads, int rounds)
+/* Take slots from @a first on, as far as they are free, and use their memory. @return Their number,
+ * at most 4. */
+size_t test_reg_cache_load::take(rng &random, arena &memory, size_t first)
 {
-    arena memory;
+    size_t want = random.range(1, 4), count = 0;
 
-    run_threads(threads, [&](rng &random) {
-        for (int i = 0; (i < rounds) && !HasFailure(); ++i) {
-            size_t first = random.below(arena::slots), count = 0;
-            size_t want = random.range(1, 4);
-            std::vector<ri_registration_t *> held;
+    while ((count < want) && (first + count < arena::slots) &&
+           memory.used[first + count].try_lock()) {
+        bool &mapped = memory.mapped[first + count];
 
-            while ((count < want) && (first + count < arena::slots) &&
-                   memory.used[first + count].try_lock()) {
-                bool &mapped = memory.mapped[first + count];
-
-                if (!mapped) {
-                    mapped = true;
-                    ASSERT_NE(nullptr, map(arena::slot_size, memory.at(first + count),
-                                           MAP_FIXED_NOREPLACE));
-                }
-                memset(memory.at(first + count), 1, arena::slot_size);
-                ++count;
-            }
-            if (count == 0) {
-                continue;
-            }
-
-            char *start = memory.at(first);
-            size_t size = count * arena::slot_size;
-
-            for (int use = random.below(8); use > 0; --use) {
-                size_t offset                   = random.below(size);
-                size_t length                   = random.range(1, size - offset);
-                ri_registration_t *registration = get(start + offset, length,
-                                                      random.next());
-
-                if ((registration != nullptr) && random.percent(70)) {
-                    ri_reg_cache_put(m_cache, registration);
-                } else if (registration != nullptr) {
-                    held.push_back(registration);
-                }
-            }
-
-            char *moved;
-            switch (random.below(6)) {
-            case 0:
-                unmap(start, size);
-                std::fill_n(memory.mapped + first, count, false);
-                break;
-            case 1: /* all but the first slot goes, or all of one */
-                unmap(memory.at(first + count - 1), arena::slot_size);
-                memory.mapped[first + count - 1] = false;
-                break;
-            case 2:
-                tell(start + page, size - page);
-                madvise(start + page, size - page, MADV_DONTNEED);
-                break;
-            case 3:
-                tell(start, page);
-                EXPECT_EQ(start, map(page, start, MAP_FIXED));
-                break;
-            case 4: /* it moves, as there is no room behind it */
-                if (count == 1) {
-                    break;
-                }
-                tell(start, arena::slot_size);
-                moved = static_cast<char *>(mremap(start, arena::slot_size,
-                                                   4 * arena::slot_size, MREMAP_MAYMOVE));
-                if (moved != MAP_FAILED) { /* as for a slot of several mappings */
-                    memory.mapped[first] = false;
-                    touch(moved, arena::slot_size, random.next());
-                    unmap(moved, 4 * arena::slot_size);
-                }
-                break;
-            default:
-                break;
-            }
-            for (ri_registration_t *registration : held) {
-                m_device.lookup(registration);
-                ri_reg_cache_put(m_cache, registration);
-            }
-            while (count > 0) {
-                memory.used[first + --count].unlock();
-            }
+        if (!mapped && (map(arena::slot_size, memory.at(first + count),
+                            MAP_FIXED_NOREPLACE) == nullptr)) {
+            ADD_FAILURE() << "slot " << first + count << " is used by others";
+            memory.used[first + count].unlock();
+            break;
         }
-    });
+        mapped = true;
+        memset(memory.at(first + count), 1, arena::slot_size);
+        ++count;
+    }
+    return count;
+}
 
+/* Register some parts of memory. @return Registrations that were not given back. */
+std::vector<ri_registration_t *> test_reg_cache_load::use(rng &random, char *start,
+                                                          size_t size)
+{
+    std::vector<ri_registration_t *> held;
+
+    for (int left = random.below(8); left > 0; --left) {
+        size_t offset                   = random.below(size);
+        size_t length                   = random.range(1, size - offset);
+        ri_registration_t *registration = get(start + offset, length, random.next());
+
+        if ((registration != nullptr) && random.percent(70)) {
+            ri_reg_cache_put(m_cache, registration);
+        } else if (registration != nullptr) {
+            held.push_back(registration);
+        }
+    }
+    return held;
+}
+
+/* Unmap, move or replace some of the memory of slots. */
+void test_reg_cache_load::change(rng &random, arena &memory, size_t first, size_t count)
+{
+    char *start = memory.at(first), *moved;
+    size_t size = count * arena::slot_size;
+
+    switch (random.below(6)) {
+    case 0:
+        unmap(start, size);
+        std::fill_n(memory.mapped + first, count, false);
+        break;
+    case 1: /* all but the first slot goes, or all of one */
+        unmap(memory.at(first + count - 1), arena::slot_size);
+        memory.mapped[first + count - 1] = false;
+        break;
+    case 2:
+        tell(start + page, size - page);
+        madvise(start + page, size - page, MADV_DONTNEED);
+        break;
+    case 3:
+        tell(start, page);
+        EXPECT_EQ(start, map(page, start, MAP_FIXED));
+        break;
+    case 4: /* it moves, as there is no room behind it */
+        if (count == 1) {
+            break;
+        }
+        tell(start, arena::slot_size);
+        moved = static_cast<char *>(
+                mremap(start, arena::slot_size, 4 * arena::slot_size, MREMAP_MAYMOVE));
+        if (moved != MAP_FAILED) { /* as for a slot of several mappings */
+            memory.mapped[first] = false;
+            touch(moved, arena::slot_size, random.next());
+            unmap(moved, 4 * arena::slot_size);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* Unmap all, and check what the cache has counted. */
+void test_reg_cache_load::check(arena &memory)
+{
     for (size_t i = 0; i < arena::slots; ++i) {
         if (memory.mapped[i]) {
             unmap(memory.at(i), arena::slot_size);
@@ -243,6 +248,32 @@ void test_reg_cache_load::load(int threads, int rounds)
                now.reg_hits, now.reg_misses, now.reg_evicted, now.reg_replaced,
                now.reg_invalidated, now.reg_flushes, m_busy.load());
     }
+}
+
+void test_reg_cache_load::load(int threads, int rounds)
+{
+    arena memory;
+
+    run_threads(threads, [&](rng &random) {
+        for (int i = 0; (i < rounds) && !HasFailure(); ++i) {
+            size_t first = random.below(arena::slots);
+            size_t count = take(random, memory, first);
+
+            if (count == 0) {
+                continue;
+            }
+            auto held = use(random, memory.at(first), count * arena::slot_size);
+            change(random, memory, first, count);
+            for (ri_registration_t *registration : held) {
+                m_device.lookup(registration);
+                ri_reg_cache_put(m_cache, registration);
+            }
+            while (count > 0) {
+                memory.used[first + --count].unlock();
+            }
+        }
+    });
+    check(memory);
 }
 
 /* The tests below would notice a stale registration: this one is told nothing */
