@@ -21,16 +21,28 @@ bool can(unsigned plane, unsigned what)
     return (plane & what) == what;
 }
 
-/* What each protocol needs, over all combinations */
-void check_needs(const ri_select_param_t &p, ri_choice_t choice)
+/* What follows from the facts and a choice */
+struct needs {
+    needs(const ri_select_param_t &p, ri_choice_t choice)
+        : proto(choice.proto),
+          by_plane((proto >= RI_PROTO_POOL) && (proto <= RI_PROTO_RNDV_UD)),
+          in_host(choice.plane & RI_PLANE_INLINE),
+          early((p.rtr_room >= p.length) && !p.is_behind),
+          is_ud(can(p.net_plane, RI_PLANE_MESSAGES)),
+          net_early(early && p.rtr_by_net &&
+                    (can(p.net_plane, RI_PLANE_WRITE | RI_PLANE_NOTIFY) || is_ud))
+    {
+    }
+
+    ri_proto_t proto;
+    bool by_plane, in_host, early, is_ud, net_early;
+};
+
+/* What all protocols need */
+void check_common(const ri_select_param_t &p, ri_choice_t choice, const needs &n)
 {
-    ri_proto_t proto = choice.proto;
-    bool by_plane    = (proto >= RI_PROTO_POOL) && (proto <= RI_PROTO_RNDV_UD);
-    bool in_host     = !!(choice.plane & RI_PLANE_INLINE);
-    bool early       = (p.rtr_room >= p.length) && !p.is_behind;
-    bool is_ud       = can(p.net_plane, RI_PLANE_MESSAGES);
-    bool net_early   = early && p.rtr_by_net &&
-                     (can(p.net_plane, RI_PLANE_WRITE | RI_PLANE_NOTIFY) || is_ud);
+    ri_proto_t proto = n.proto;
+    bool by_plane    = n.by_plane;
 
     EXPECT_EQ(p.self != 0, proto == RI_PROTO_SELF);
     EXPECT_TRUE(p.host_memory || p.self || (proto >= RI_PROTO_BULK));
@@ -46,9 +58,16 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     EXPECT_EQ(by_plane, choice.plane != 0);
     EXPECT_TRUE(!by_plane || (choice.plane == p.host_plane) ||
                 (choice.plane == p.net_plane));
-    EXPECT_TRUE(!by_plane || in_host || net_early || (p.host_plane == 0) || !p.pieces);
+    EXPECT_TRUE(!by_plane || n.in_host || n.net_early || (p.host_plane == 0) ||
+                !p.pieces);
+}
 
-    switch (proto) {
+/* What the protocol needs */
+void check_one(const ri_select_param_t &p, ri_choice_t choice, const needs &n)
+{
+    bool in_host = n.in_host, early = n.early, net_early = n.net_early, is_ud = n.is_ud;
+
+    switch (n.proto) {
     case RI_PROTO_EAGER_RING:
         EXPECT_TRUE(p.has_ring && (p.length <= p.ring_max));
         break;
@@ -101,7 +120,14 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     default:
         break;
     }
-    /* An RTR that can be used is. */
+}
+
+/* An RTR that can be used is used. */
+void check_rtr(const ri_select_param_t &p, const needs &n)
+{
+    ri_proto_t proto = n.proto;
+    bool by_plane = n.by_plane, early = n.early, net_early = n.net_early, is_ud = n.is_ud;
+
     EXPECT_TRUE(!by_plane || !early || p.rtr_by_net ||
                 !can(p.host_plane, RI_PLANE_WRITE) || !p.pieces ||
                 (proto == RI_PROTO_RTR_HOST) || (proto == RI_PROTO_RTR_COOP) ||
@@ -113,6 +139,16 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
                 (p.length > p.hybrid_net) || (proto == RI_PROTO_RTR_POOL));
     EXPECT_TRUE(!by_plane || !net_early || !p.pieces ||
                 (is_ud == (proto == RI_PROTO_RTR_UD)));
+}
+
+/* What each protocol needs, over all combinations */
+void check_needs(const ri_select_param_t &p, ri_choice_t choice)
+{
+    needs n(p, choice);
+
+    check_common(p, choice, n);
+    check_one(p, choice, n);
+    check_rtr(p, n);
 }
 
 void check_all(unsigned which, const std::vector<size_t> &lengths)

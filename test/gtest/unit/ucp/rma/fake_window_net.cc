@@ -41,7 +41,8 @@ ucs_status_ptr_t later(const ucp_request_param_t *param, std::function<void()> c
     return ucx->moves.back().request;
 }
 
-void fill(ri_stock_t *stock)
+/* The functions of contexts and workers */
+void fill_workers(ri_stock_t *stock)
 {
     stock->config_read = [](const char *, const char *, ucp_config_t **config) {
         *config = nullptr;
@@ -85,6 +86,11 @@ void fill(ri_stock_t *stock)
         }
         return 0u;
     };
+}
+
+/* The functions of endpoints */
+void fill_endpoints(ri_stock_t *stock)
+{
     stock->ep_create = [](ucp_worker_h, const ucp_ep_params_t *params, ucp_ep_h *ep) {
         if (ucx->fails != UCS_OK) {
             return ucx->fails;
@@ -114,6 +120,11 @@ void fill(ri_stock_t *stock)
         ucx->sent.push_back(message);
         return (ucs_status_ptr_t) nullptr;
     };
+}
+
+/* The functions of memory and its keys */
+void fill_memory(ri_stock_t *stock)
+{
     stock->mem_map = [](ucp_context_h, const ucp_mem_map_params_t *, ucp_mem_h *memh) {
         *memh = made<ucp_mem_h>(ucx->num_mapped);
         return UCS_OK;
@@ -134,10 +145,15 @@ void fill(ri_stock_t *stock)
         return UCS_OK;
     };
     stock->rkey_destroy = [](ucp_rkey_h key) { ended(ucx->num_keys, key); };
-    stock->put_nbx      = [](ucp_ep_h, const void *data, size_t length, uint64_t address,
+}
+
+/* Puts, gets, and what ends them */
+void fill_moves(ri_stock_t *stock)
+{
+    stock->put_nbx = [](ucp_ep_h, const void *data, size_t length, uint64_t address,
                         ucp_rkey_h, const ucp_request_param_t *param) {
         return later(
-                     param, [=] { memcpy((void *)address, data, length); }, true);
+                param, [=] { memcpy((void *)address, data, length); }, true);
     };
     stock->get_nbx = [](ucp_ep_h, void *data, size_t length, uint64_t address, ucp_rkey_h,
                         const ucp_request_param_t *param) {
@@ -152,6 +168,14 @@ void fill(ri_stock_t *stock)
     };
     stock->request_free      = [](void *request) { ended(ucx->num_requests, request); };
     stock->ucs_status_string = [](ucs_status_t) { return "a status"; };
+}
+
+void fill(ri_stock_t *stock)
+{
+    fill_workers(stock);
+    fill_endpoints(stock);
+    fill_memory(stock);
+    fill_moves(stock);
 }
 
 } // namespace

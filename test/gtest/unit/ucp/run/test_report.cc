@@ -101,13 +101,14 @@ TEST_F(test_report, off)
     EXPECT_EQ(0u, get().values[RI_REPORT_AM]);
 }
 
-/* Every value comes from its counter: set all to different numbers */
-TEST_F(test_report, values)
+/* Different numbers, each for the bytes of a protocol */
+const uint64_t BYTES_OF[] = {1000000, 2000000, 3000000, 4000000,
+                             5000000, 6000000, 7000000};
+
+/* Set all counters of conns that messages change to different numbers. */
+void set_conn_counters(ri_worker_counters_t &c)
 {
-    node n(0x1111);
-    ri_worker_counters_t &c = n.worker()->counters;
-    uint64_t sum            = 0;
-    uint64_t bytes_of[] = {1000000, 2000000, 3000000, 4000000, 5000000, 6000000, 7000000};
+    uint64_t sum = 0;
 
     c.conns.tx_eager_ring       = 1;
     c.conns.tx_eager_am         = 2;
@@ -119,21 +120,26 @@ TEST_F(test_report, values)
     c.conns.tx_bulk             = 8;
     c.conns.tx_self             = 9;
     c.conns.tx_control          = 10;
-    c.conns.tx_eager_am_bytes   = bytes_of[0];
-    c.conns.tx_hybrid_bytes     = bytes_of[1];
-    c.conns.tx_recv_rndv_bytes  = bytes_of[2];
-    c.conns.tx_coop_bytes       = bytes_of[3];
-    c.conns.tx_rndv_bytes       = bytes_of[4];
-    c.conns.tx_put_bytes        = bytes_of[5];
-    c.conns.tx_bulk_bytes       = bytes_of[6];
+    c.conns.tx_eager_am_bytes   = BYTES_OF[0];
+    c.conns.tx_hybrid_bytes     = BYTES_OF[1];
+    c.conns.tx_recv_rndv_bytes  = BYTES_OF[2];
+    c.conns.tx_coop_bytes       = BYTES_OF[3];
+    c.conns.tx_rndv_bytes       = BYTES_OF[4];
+    c.conns.tx_put_bytes        = BYTES_OF[5];
+    c.conns.tx_bulk_bytes       = BYTES_OF[6];
     c.conns.tx_eager_rdma       = 22;
     c.conns.tx_eager_rdma_bytes = 23;
     c.conns.tx_self_bytes       = 11;
-    for (uint64_t length : bytes_of) {
+    for (uint64_t length : BYTES_OF) {
         sum += length;
     }
     c.conns.tx_bytes         = sum + 11 + 12 + 23; /* 12 through the ring */
     c.conns.tx_written_bytes = 13;
+}
+
+/* Set all other counters to different numbers. */
+void set_other_counters(ri_worker_counters_t &c)
+{
     c.streams.rx_posted      = 14;
     c.streams.rx_unexpected  = 15;
     c.streams.rx_long        = 21;
@@ -151,6 +157,16 @@ TEST_F(test_report, values)
     c.conns.rma_withdrawn    = 37;
     c.conns.rma_atomics      = 38;
     c.conns.rma_stock        = 39;
+}
+
+/* Every value comes from its counter. */
+TEST_F(test_report, values)
+{
+    node n(0x1111);
+    ri_worker_counters_t &c = n.worker()->counters;
+
+    set_conn_counters(c);
+    set_other_counters(c);
     ucxri_note_window(UCXRI_WINDOW_TAKEN, 64);
     ucxri_note_window(UCXRI_WINDOW_TAKEN, 32);
     ucxri_note_window(UCXRI_WINDOW_LEFT, 5);
@@ -158,47 +174,19 @@ TEST_F(test_report, values)
     ri_report_worker(n.worker());
     ri_report_row_t row = get();
 
-    const uint64_t expected[] = {1,
-                                 12,
-                                 2,
-                                 bytes_of[0],
-                                 22,
-                                 23,
-                                 3,
-                                 bytes_of[1],
-                                 4,
-                                 bytes_of[2],
-                                 5,
-                                 bytes_of[3],
-                                 6,
-                                 bytes_of[4],
-                                 7,
-                                 bytes_of[5],
-                                 8,
-                                 bytes_of[6], /* protocols */
-                                 10,
-                                 14,
-                                 15,
-                                 21,
-                                 17,
-                                 18,
-                                 19,
-                                 20,
-                                 16,
-                                 13,
-                                 12 + 23 + bytes_of[0] + bytes_of[1],
-                                 31 + 38, /* one-sided operations */
-                                 32,
-                                 33,
-                                 34,
-                                 35,
-                                 36,
-                                 37,
-                                 39,
-                                 2, /* windows */
-                                 96,
-                                 1};
-    static_assert(RI_REPORT_LIFE_US == sizeof(expected) / sizeof(expected[0]));
+    /* Protocols, traffic and receives, one-sided operations, windows */
+    const std::vector<std::vector<uint64_t>> groups = {
+            {1, 12, 2, BYTES_OF[0], 22, 23, 3, BYTES_OF[1], 4, BYTES_OF[2], 5,
+             BYTES_OF[3], 6, BYTES_OF[4], 7, BYTES_OF[5], 8, BYTES_OF[6]},
+            {10, 14, 15, 21, 17, 18, 19, 20, 16, 13, 12 + 23 + BYTES_OF[0] + BYTES_OF[1]},
+            {31 + 38, 32, 33, 34, 35, 36, 37, 39},
+            {2, 96, 1}};
+    std::vector<uint64_t> expected;
+
+    for (const auto &group : groups) {
+        expected.insert(expected.end(), group.begin(), group.end());
+    }
+    ASSERT_EQ((size_t)RI_REPORT_LIFE_US, expected.size());
     for (size_t i = 0; i < RI_REPORT_LIFE_US; ++i) {
         EXPECT_EQ(expected[i], row.values[i]) << i;
     }

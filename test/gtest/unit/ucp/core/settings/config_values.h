@@ -32,40 +32,81 @@ inline std::string reread(const ri_config_field_t &field, const std::string &val
     return text;
 }
 
+/* Values that only texts and files take */
+const char *const BAD_FOR_ALL[] = {"",
+                                   " ",
+                                   "-1",
+                                   "+1",
+                                   " 1",
+                                   "1 ",
+                                   "1x",
+                                   "many",
+                                   "nan",
+                                   "0x",
+                                   "-inf",
+                                   "autos",
+                                   "infinite",
+                                   "1,5",
+                                   "1\n",
+                                   "--1",
+                                   "-0",
+                                   "ternary_auto",
+                                   "123456789012345678901234567890"};
+
+/* Values that no number takes, by the type of the variable */
+inline std::vector<std::string> bad_numbers(const ri_config_field_t &field)
+{
+    std::vector<std::string> bad;
+    auto add = [&bad](std::initializer_list<const char *> more) {
+        bad.insert(bad.end(), more.begin(), more.end());
+    };
+
+    switch (field.type) {
+    case RI_CONFIG_SIZE:
+        add({"1.5k", "4kk", "4bk", "k", "b", "-1k", "1  k", "0x10", "1e3",
+             "18446744073709551615", "18446744073709551614", "18446744073709551616",
+             "16777216t", "18014398509481984k"});
+        if (field.flags & RI_CONFIG_POWER) {
+            add({"0", "5000", "65535", "3k"});
+        }
+        break;
+    case RI_CONFIG_COUNT:
+        add({"4294967296", "1k", "0x10", "1.5", "1e3"});
+        break;
+    case RI_CONFIG_NUMBER:
+        add({"18446744073709551615", "18446744073709551614", "18446744073709551616", "1k",
+             "0x10", "1.5", "1e3"});
+        break;
+    case RI_CONFIG_TIME:
+        add({"-5s", "5  s", "5h", "1.", ".", ".s", "s", "0x10", "1e3", "1.0000000001s",
+             "5sec", "ms"});
+        if (field.flags & RI_CONFIG_POSITIVE) {
+            add({"0", "0s", "0.0ms"});
+        }
+        break;
+    default:
+        return bad;
+    }
+    if ((field.type != RI_CONFIG_TIME) && (field.min > 0)) {
+        bad.push_back(std::to_string(field.min - 1));
+    }
+    if ((field.type != RI_CONFIG_TIME) && (field.max > 0)) {
+        bad.push_back(std::to_string(field.max + 1));
+    }
+    return bad;
+}
+
 /* Values that a variable does not take, by its type: a new variable is covered by itself. */
 inline std::vector<std::string> bad_values(const ri_config_field_t &field)
 {
-    std::vector<std::string> bad = {"",
-                                    " ",
-                                    "-1",
-                                    "+1",
-                                    " 1",
-                                    "1 ",
-                                    "1x",
-                                    "many",
-                                    "nan",
-                                    "0x",
-                                    "-inf",
-                                    "autos",
-                                    "infinite",
-                                    "1,5",
-                                    "1\n",
-                                    "--1",
-                                    "-0",
-                                    "ternary_auto",
-                                    "123456789012345678901234567890"};
-    auto add                     = [&bad](std::initializer_list<const char *> more) {
+    std::vector<std::string> bad(std::begin(BAD_FOR_ALL), std::end(BAD_FOR_ALL));
+    auto add = [&bad](std::initializer_list<const char *> more) {
         bad.insert(bad.end(), more.begin(), more.end());
     };
-    auto add_range = [&]() {
-        if (field.min > 0) {
-            bad.push_back(std::to_string(field.min - 1));
-        }
-        if (field.max > 0) {
-            bad.push_back(std::to_string(field.max + 1));
-        }
-    };
 
+    for (const std::string &value : bad_numbers(field)) {
+        bad.push_back(value);
+    }
     if (!(field.flags & RI_CONFIG_AUTO) && (field.type != RI_CONFIG_TERNARY) &&
         (field.type != RI_CONFIG_NAME)) {
         add({"auto"});
@@ -75,29 +116,9 @@ inline std::vector<std::string> bad_values(const ri_config_field_t &field)
     }
     switch (field.type) {
     case RI_CONFIG_SIZE:
-        add({"1.5k", "4kk", "4bk", "k", "b", "-1k", "1  k", "0x10", "1e3",
-             "18446744073709551615", "18446744073709551614", "18446744073709551616",
-             "16777216t", "18014398509481984k"});
-        add_range();
-        if (field.flags & RI_CONFIG_POWER) {
-            add({"0", "5000", "65535", "3k"});
-        }
-        break;
     case RI_CONFIG_COUNT:
-        add({"4294967296", "1k", "0x10", "1.5", "1e3"});
-        add_range();
-        break;
     case RI_CONFIG_NUMBER:
-        add({"18446744073709551615", "18446744073709551614", "18446744073709551616", "1k",
-             "0x10", "1.5", "1e3"});
-        add_range();
-        break;
     case RI_CONFIG_TIME:
-        add({"-5s", "5  s", "5h", "1.", ".", ".s", "s", "0x10", "1e3", "1.0000000001s",
-             "5sec", "ms"});
-        if (field.flags & RI_CONFIG_POSITIVE) {
-            add({"0", "0s", "0.0ms"});
-        }
         break;
     case RI_CONFIG_BOOL:
         add({"maybe", "2", "ye", "nope", "00"});
