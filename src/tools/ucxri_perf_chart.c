@@ -439,7 +439,7 @@ static void draw_spans(perf_svg_t *svg, const groups_t *groups, int count,
     }
     perf_svg_text(svg, (svg->left + svg->right) / 2, svg->bottom + 60, "middle", 13,
                   COLOR_LABEL,
-                  "message size, and who computes when, in units (18 us, unless --unit "
+                  "message size, and who computes when, in units (18 µs, unless --unit "
                   "was given)");
     perf_key_draw(svg, key, svg->bottom + KEY_Y);
 }

@@ -73,6 +73,29 @@ void perf_scale_log10(perf_scale_t *scale, double min, double max)
     scale->max = round_number(n);
 }
 
+/* Of the powers of two from first on, with step between them, which is the first one so that most
+ * sizes are among them */
+static int best_first(int first, int step, const double *sizes, int count)
+{
+    int best      = first;
+    int best_hits = -1;
+    int phase, hits, i, exponent;
+
+    for (phase = 0; phase < step; ++phase) {
+        hits = 0;
+        for (i = 0; i < count; ++i) {
+            /* half times a power of two: it is one itself */
+            hits += (frexp(sizes[i], &exponent) == 0.5) &&
+                    ((exponent - 1 - first) % step == phase);
+        }
+        if (hits > best_hits) {
+            best      = first + phase;
+            best_hits = hits;
+        }
+    }
+    return best;
+}
+
 void perf_scale_sizes(perf_scale_t *scale, const double *sizes, int count, int max_ticks)
 {
     double low  = INFINITY;
@@ -104,7 +127,7 @@ void perf_scale_sizes(perf_scale_t *scale, const double *sizes, int count, int m
     while ((last - first) / step + 1 + zero > max_ticks) {
         ++step;
     }
-    for (i = first; i <= last; i += step) {
+    for (i = best_first(first, step, sizes, count); i <= last; i += step) {
         add_tick(scale, ldexp(1, i));
     }
 }

@@ -36,8 +36,8 @@ void perf_scale_log10(perf_scale_t *scale, double min, double max);
 
 /**
  * A logarithmic axis for message sizes, with ticks at powers of two, thinned out to at most
- * max_ticks. Size 0, which has no logarithm, takes the place of half the smallest other
- * size; that place is min, and its tick is 0.
+ * max_ticks, so that most of the sizes have one. Size 0, which has no logarithm, takes the place of
+ * half the smallest other size; that place is min, and its tick is 0.
  */
 void perf_scale_sizes(perf_scale_t *scale, const double *sizes, int count, int max_ticks);
 

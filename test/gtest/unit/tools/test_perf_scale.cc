@@ -74,8 +74,21 @@ TEST(test_perf_scale, sizes)
     EXPECT_EQ(8, scale.min);
     EXPECT_EQ(4096, scale.max);
     expect_ticks({8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}, scale);
-    perf_scale_sizes(&scale, sizes, 3, 5);
-    expect_ticks({8, 32, 128, 512, 2048}, scale);
+}
+
+TEST(test_perf_scale, sizes_that_are_there_have_ticks)
+{
+    const double few[]  = {8, 4096, 64};
+    const double many[] = {8, 1024, 65536, 1048576};
+    const double even[] = {8, 16};
+    perf_scale_t scale;
+
+    perf_scale_sizes(&scale, few, 3, 5);
+    expect_ticks({16, 64, 256, 1024, 4096}, scale);
+    perf_scale_sizes(&scale, many, 4, 9);
+    expect_ticks({16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576}, scale);
+    perf_scale_sizes(&scale, even, 2, 1);
+    expect_ticks({8}, scale);
 }
 
 TEST(test_perf_scale, size_zero_has_a_place)
