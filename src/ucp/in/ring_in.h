@@ -22,8 +22,11 @@ int ri_ring_in_has_long_message(const ri_stream_t *stream);
  * there is a record, or the ring is dead. */
 static inline int ri_ring_in_is_due(const ri_stream_t *stream)
 {
-    /* What its ring points to: the fewer loads wait for each other, the better */
-    return (ri_ring_rx_peek(&stream->ring_life.memory) != NULL) ||
+    /* stream->ring points to it: the fewer loads wait for each other, the better */
+    const ri_ring_rx_t *rx = &stream->ring_life.memory;
+
+    ri_ring_rx_fetch_expected(rx);
+    return (ri_ring_rx_peek(rx) != NULL) ||
            (stream->ring_life.state == RI_STREAM_RING_DEAD);
 }
 

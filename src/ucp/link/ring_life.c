@@ -117,7 +117,8 @@ int ri_ring_life_consider(ri_stream_t *stream)
         return 1;
     }
 
-    stream->ring = &stream->ring_life.memory;
+    stream->ring          = &stream->ring_life.memory;
+    stream->peer->ring_in = stream->ring;
     ri_stream_ring_set_state(stream, RI_STREAM_RING_OPEN);
     stream->ring_life.stopping            = 0;
     stream->ring_life.last_use            = worker->rings.clock;
@@ -146,6 +147,9 @@ void ri_ring_life_free(ri_stream_t *stream)
     stream->ring_life.stopping    = 0;
     worker->counters.rings_active = worker->num_rings;
     RI_MODULES_TELL(ring_rx_unmap, stream);
+    if (stream->peer->ring_in == stream->ring) {
+        stream->peer->ring_in = NULL;
+    }
     stream->ring = NULL;
     ri_stream_ring_set_state(stream, RI_STREAM_RING_NONE);
     ri_peer_note_hint(stream->peer, 0); /* nothing would take it back */

@@ -153,6 +153,15 @@ static inline int send_is_in_series(const ri_conn_t *conn)
     return conn->tx_clock == conn->worker->rings.clock;
 }
 
+/* A message was sent that is not one of a series: the next message of its receiver may be an answer,
+ * as long as the latest one was. */
+static inline void send_expect_answer(const ri_conn_t *conn)
+{
+    if ((conn->peer != NULL) && (conn->peer->ring_in != NULL)) {
+        ri_ring_rx_expect(conn->peer->ring_in);
+    }
+}
+
 /* Write and publish the record of a message that has its turn, and get lines for the next ones. */
 static ri_inline void send_write_record(ri_conn_t *conn, ri_ring_record_t *record,
                                         const void *buffer, size_t length, uint64_t tag)
@@ -177,6 +186,9 @@ static ri_inline void send_write_record(ri_conn_t *conn, ri_ring_record_t *recor
         ri_ring_tx_prefetch_ahead(conn->ring, ri_ring_lines(length));
     } else if (length > RI_RING_INLINE) {
         ri_ring_tx_prefetch(conn->ring, ri_ring_lines(length));
+    }
+    if (!in_row) {
+        send_expect_answer(conn);
     }
     conn->tx_clock = conn->worker->rings.clock;
     send_note_ring(conn, tag, length, ri_ring_lines(length));

@@ -36,6 +36,8 @@ ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
     rx->mask             = size / RI_RING_LINE - 1;
     rx->pos              = 0;
     rx->published        = 0;
+    rx->payload_lines    = 0;
+    rx->expected_lines   = 0;
     rx->told             = ri_min((rx->mask + 1) / 4, (uint32_t)RI_RING_TOLD);
     rx->map_size         = map_size;
     return UCS_OK;

@@ -56,6 +56,10 @@
 /* The most that RING_QUICK_MAX may be, and what it is if it is left to the library. */
 #define CONFIG_RING_QUICK_MAX (256ul << 10)
 
+/* Where a receiver reads slowly, whole messages go through the ring: reads of lines that are in a
+ * far core's cache took 33 us for 128 KB, the ring 22. */
+#define CONFIG_RING_SLOW_MAX (128ul << 10)
+
 /* An exchange of messages through a network takes at least this number of times as long as one
  * within a host. What a copy may cost grows with that. */
 #define CONFIG_NET_EXCHANGE 4
@@ -273,7 +277,7 @@ static void config_set_eager(const ri_costs_t *costs)
     config_lower("RING_EAGER_MAX", &c->ring_eager, RI_COSTS_EAGER_MAX, "64k");
     c->ring_runs = both_auto ? ri_max(c->ring_eager, CONFIG_RING_RUNS_MAX) :
                                c->ring_eager;
-    c->ring_slow = both_auto ? RI_COSTS_EAGER_MAX : c->ring_eager;
+    c->ring_slow = both_auto ? CONFIG_RING_SLOW_MAX : c->ring_eager;
     if (c->ring_quick == UCS_MEMUNITS_AUTO) {
         c->ring_quick = both_auto ? CONFIG_RING_QUICK_MAX : c->ring_eager;
     }

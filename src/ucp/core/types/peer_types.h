@@ -10,6 +10,7 @@
 #include "types.h"
 #include "../../../uct/api/plane.h"
 #include "../../../uct/shm/host.h"
+#include "../../../uct/shm/ring.h"
 #include "../../wire/wire.h"
 
 /* A pool buffer of the peer's that has been read. */
@@ -82,6 +83,9 @@ struct ri_peer {
     uint16_t rank;
     ucs_list_link_t conns;   /* conns that lead to it, by ri_conn_t.peer_list */
     ucs_list_link_t streams; /* streams from it, the latest first */
+    /* of its streams' rings that are open, the one that was opened last (link/ring_life.h); NULL
+     * if that is closed */
+    ri_ring_rx_t *ring_in;
 
     /* Its process, if that is on this host (link/local.h). */
     struct {

@@ -48,7 +48,7 @@ TEST_F(test_peer, slow_reads)
         for (int i = 0; i < RI_PEER_SLOW_TIMES; ++i) {
             EXPECT_FALSE(peer.reads.is_slow) << i;
             EXPECT_FALSE(peer.hint.is_news);
-            ri_peer_note_read(&peer, length, 4001);
+            ri_peer_note_read(&peer, length, 3001);
         }
         EXPECT_TRUE(peer.reads.is_slow);
         EXPECT_TRUE(peer.hint.is_news);
@@ -58,7 +58,7 @@ TEST_F(test_peer, slow_reads)
         for (int i = 0; i < RI_PEER_SLOW_TIMES / 2; ++i) {
             EXPECT_TRUE(peer.reads.is_slow) << i;
             EXPECT_FALSE(peer.hint.is_news);
-            ri_peer_note_read(&peer, length, 4000);
+            ri_peer_note_read(&peer, length, 3000);
         }
         EXPECT_FALSE(peer.reads.is_slow);
         EXPECT_TRUE(peer.hint.is_news);

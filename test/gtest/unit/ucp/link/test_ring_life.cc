@@ -25,6 +25,8 @@ TEST_F(test_ring_life, made_when_a_pair_is_active)
     EXPECT_EQ(10u, ring_messages(b));
     EXPECT_EQ(0u, a->worker()->num_rings); /* the other direction was silent */
     EXPECT_EQ(-1, b->worker()->rings_in[0]->ring->fd);
+    EXPECT_EQ(b->worker()->rings_in[0]->ring, conn(b, a)->peer->ring_in);
+    EXPECT_EQ(nullptr, conn(a, b)->peer->ring_in);
     exchange(b, a, 2 * ri_config.ring_after);
     EXPECT_EQ(1u, a->worker()->num_rings);
 }

@@ -173,7 +173,13 @@ TEST_F(test_ring_life_ends, freed_with_a_broken_stream)
         uint32_t next            = stream->next_sn;
         b->deliver(wire_msg(RI_WIRE_EAGER, stream->id, next + (1 << 30)), bytes(8));
         EXPECT_TRUE(stream->broken);
+        ri_ring_rx_t later = {};
+        EXPECT_EQ(stream->ring, stream->peer->ring_in);
+        if (!empty) {
+            stream->peer->ring_in = &later; /* as if there were a further one */
+        }
         b->progress();
+        EXPECT_EQ(empty ? nullptr : &later, stream->peer->ring_in);
         EXPECT_EQ(0u, b->worker()->num_rings);
         for (uint32_t sn = 0; sn < 29; ++sn) {
             b->deliver(wire_msg(RI_WIRE_EAGER, stream->id, next + sn), bytes(8));

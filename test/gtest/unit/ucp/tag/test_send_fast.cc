@@ -142,6 +142,36 @@ TEST_F(test_send_fast, short_ones_begin_a_row)
     check_sent();
 }
 
+/* What is sent when something has come may be answered: lines for an answer as long as the latest
+ * message are fetched until it comes. */
+TEST_F(test_send_fast, answer_is_expected)
+{
+    ri_ring_rx_t *rx = conn(m_a, m_b)->peer->ring_in;
+
+    ASSERT_EQ(m_a->worker()->rings_in[0]->ring, rx);
+    for (uint32_t length : {0u, 40u, 41u, 100u, 512u, 513u, 1000u, 41u}) {
+        recv_ptr recv  = m_a->recv(9, ~0ul, length);
+        uint32_t lines = (length <= 40) ? 0 : (length <= 512) ? (length + 63) / 64 : 0;
+
+        m_sent.push_back(pattern(3, length));
+        send_ptr send = m_b->send(conn(m_b, m_a), m_sent.back(), 9);
+        calm_down();
+        ASSERT_TRUE(recv->done);
+        ASSERT_EQ(m_sent.back(), recv->buffer);
+        m_sent.clear();
+        m_a->release_done();
+        EXPECT_EQ(lines, rx->payload_lines) << length;
+        EXPECT_EQ(0u, rx->expected_lines) << length;
+        lines_of(8);
+        EXPECT_EQ(lines, rx->expected_lines) << length;
+        rx->expected_lines = 0;
+        lines_of(8); /* in a row */
+        EXPECT_EQ(0u, rx->expected_lines) << length;
+        rx->expected_lines = lines;
+        check_sent();
+    }
+}
+
 /* Between far cores a row goes past the cache from 2 KB on; what is in it is the same. */
 TEST_F(test_send_fast, far_rows)
 {
