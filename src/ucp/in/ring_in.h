@@ -9,6 +9,7 @@
 #define RI_RING_IN_H
 
 #include "../core/worker.h"
+#include "../../uct/shm/expect.h"
 
 /** @return Whether one of the next 16 records in the ring of a stream, if it has one, is a message
  * with a number. Nothing is taken. */
@@ -25,7 +26,7 @@ static inline int ri_ring_in_is_due(const ri_stream_t *stream)
     /* stream->ring points to it: the fewer loads wait for each other, the better */
     const ri_ring_rx_t *rx = &stream->ring_life.memory;
 
-    ri_ring_rx_fetch_expected(rx);
+    ri_expect_fetch(rx);
     return (ri_ring_rx_peek(rx) != NULL) ||
            (stream->ring_life.state == RI_STREAM_RING_DEAD);
 }

@@ -13,6 +13,7 @@
 #include "../link/am.h"
 #include "../link/channel_life.h"
 #include "../match/rtr_table.h"
+#include "../../uct/shm/expect.h"
 #include "../../uct/shm/ring_parts.h"
 
 #include <assert.h>
@@ -153,12 +154,11 @@ static inline int send_is_in_series(const ri_conn_t *conn)
     return conn->tx_clock == conn->worker->rings.clock;
 }
 
-/* A message was sent that is not one of a series: the next message of its receiver may be an answer,
- * as long as the latest one was. */
+/* A message was sent that is not one of a series: its receiver's next message may be an answer. */
 static inline void send_expect_answer(const ri_conn_t *conn)
 {
     if ((conn->peer != NULL) && (conn->peer->ring_in != NULL)) {
-        ri_ring_rx_expect(conn->peer->ring_in);
+        ri_expect_answer(conn->peer->ring_in);
     }
 }
 

@@ -64,8 +64,7 @@
 #define RI_RING_LINE   64
 #define RI_RING_INLINE 40 /* payload bytes in a record's first line */
 
-/* The most payload lines of a record that its receiver fetches before it comes. Its sender is still
- * writing the later ones of more. */
+/* The most payload lines of a record that are fetched before it comes (expect.h). */
 #define RI_RING_FETCH_MAX 8
 
 /* Types of records that are the ring's own. */
@@ -239,9 +238,9 @@ typedef struct ri_ring_rx {
     uint32_t pos;            /* position of the next record */
     uint32_t published; /* position that the sender was told of by control->consumed */
     uint32_t told;      /* number of lines after which the sender is told */
-    /* number of payload lines of the latest record; 0: none, or too many to be fetched */
+    /* number of payload lines of the latest record; 0: none, or more than RI_RING_FETCH_MAX */
     uint32_t payload_lines;
-    uint32_t expected_lines;    /* the same of the record that is expected; 0: none is */
+    uint32_t expected_lines; /* payload lines of the record that is expected (expect.h) */
     ri_ring_control_t *control; /* NULL: closed */
     size_t map_size;            /* bytes that are mapped at control */
     int fd; /* of the memory; -1: it is closed, as the sender has mapped the ring, or never will */
@@ -582,29 +581,6 @@ static inline int ri_ring_rx_is_left(const ri_ring_rx_t *rx)
 static inline uint32_t ri_ring_tx_consumed(const ri_ring_tx_t *tx)
 {
     return atomic_load_explicit(&tx->control->consumed, memory_order_relaxed);
-}
-
-/**
- * The next record is taken to answer one that was just sent, and to be as long as the latest one.
- * ri_ring_rx_fetch_expected() fetches its payload lines until it comes.
- */
-static inline void ri_ring_rx_expect(ri_ring_rx_t *rx)
-{
-    rx->expected_lines = rx->payload_lines;
-}
-
-/**
- * Fetch the payload lines of the record that is expected, if there is one. It is called whenever
- * its first line is polled: the sender writes them first, so they are on their way while it waits
- * for that line. Of a series of records they would be taken from a sender that is writing them.
- */
-static inline void ri_ring_rx_fetch_expected(const ri_ring_rx_t *rx)
-{
-    uint32_t i;
-
-    for (i = 1; i <= rx->expected_lines; ++i) {
-        __builtin_prefetch(&rx->lines[(rx->pos + i) & rx->mask]);
-    }
 }
 
 /** Go on behind the record at the head, which has @a lines lines. The sender gets what was read
