@@ -21,6 +21,12 @@
 # Exit code 3: a budget is missed or could not be measured, or the matrix has a cell in which the
 # library loses.
 
+BEGIN {
+    if (plain != "") {
+        least_part = 0.5 # as in series.awk
+    }
+}
+
 # Budgets
 
 ARGC > 2 && FILENAME == ARGV[1] {
@@ -130,10 +136,6 @@ function print_line(part, key, variant, against, base, n, mark, b,
         text = sprintf("%g,%g,%s,%.4f,%.4f,%.4f,%.4f,%d", quantile(bases, n, 0.5),
                        quantile(values, n, 0.5), unit[key], ratio, ratios[1], ratios[n], spread, n)
     }
-    if (plain != "") {
-        print_plain(part, variant, against, text)
-        return
-    }
     budget = b ? sprintf("%s%.2f", b_better[b] == "lower" ? "<=" : ">=", b_budget[b]) : "-"
     verdict = !b ? "-" : !n ? "NOT MEASURED" : is_met(b, ratio) ? "ok" : "MISSED"
     printf "%-8s %-24s %8s %-9s %-9s %s %-6s %s\n", part[1], part[2], part[3], variant, base, row,
@@ -153,17 +155,17 @@ function size_text(size)
     return size >= 1048576 ? size / 1048576 " MB" : size >= 1024 ? size / 1024 " KB" : size " B"
 }
 
-# A line for people; text is that of the summary
-function print_plain(part, variant, against, text,    name, label, column, format)
+# A line for people: the medians of two series, which are those of a chart (series.awk), and that of
+# the ratios of their n pairs
+function print_plain(key, base, series, n,    part, name, label, format)
 {
+    split(key, part, SUBSEP)
     name = part[2]
-    if (part[1] == where && name ~ plain && variant == "ring" && against == "stock") {
-        label = (sub(/^progress:/, "", name) ? name " " : "") size_text(part[3])
-        split(text, column, ",")
-        format = (column[3] == "MB/s") ? "%.0f" : "%.2f"
-        printf "  %-20s %11s %12s  %8.2f\n", label, sprintf(format, column[1]),
-               sprintf(format, column[2]), column[4]
-    }
+    label = (sub(/^progress:/, "", name) ? name " " : "") size_text(part[3])
+    format = (unit[key] == "MB/s") ? "%.0f" : "%.2f"
+    sort_values(ratios, n)
+    printf "  %-20s %11s %12s  %8s\n", label, sprintf(format, median_of(base)),
+           sprintf(format, median_of(series)), n ? sprintf("%.2f", quantile(ratios, n, 0.5)) : "-"
 }
 
 # One line: what a variant has beside a base, which is a series or ""; or with -v need whether it
@@ -182,7 +184,11 @@ function report(variant, key, against, base, base_name,    part, series, probed,
             mark = "~"
         }
     }
-    if (need == "") {
+    if (plain != "") {
+        if (part[1] == where && part[2] ~ plain && variant == "ring" && against == "stock") {
+            print_plain(key, base, series, n)
+        }
+    } else if (need == "") {
         b = find_budget(variant, part, against)
         budget_used[b] = 1
         print_line(part, key, variant, against, base_name, n, mark, b)
