@@ -208,8 +208,9 @@ void info_summary_print_head(const info_job_t *job)
                (job->num_ended == 1) ? "was" : "were");
     }
     if (job->num_complete < job->num_json) {
-        printf("%zu of them had not come to their end when they wrote their report last\n",
-               job->num_json - job->num_complete);
+        printf("%zu of them %s still running at the time of the latest report\n",
+               job->num_json - job->num_complete,
+               (job->num_json - job->num_complete == 1) ? "was" : "were");
     }
 }
 
