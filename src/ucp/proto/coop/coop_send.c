@@ -52,19 +52,20 @@ static void coop_describe(const ri_send_req_t *req, ri_wire_rts_t *rts)
  * ring of its own no record would take that back. */
 static void coop_note_hint(const ri_coop_t *coop)
 {
-    ri_peer_t *peer = coop->send->conn->peer;
+    ri_conn_t *conn = coop->send->conn;
     uint32_t hint   = atomic_load_explicit(&coop->slot->hint, memory_order_relaxed);
     const ri_stream_t *stream;
 
-    /* A hint for a later message is newer. */
+    /* A hint for a later message is newer. How many messages came after each is compared, as the latest
+     * hint may be more than half of all numbers ago. */
     if (!(hint & RI_RING_HINT_SAID) ||
-        ((int32_t)(coop->send->sn - coop->send->conn->coop.hinted) < 0)) {
+        (conn->tx_sn - coop->send->sn > conn->tx_sn - conn->coop.hinted)) {
         return;
     }
-    coop->send->conn->coop.hinted = coop->send->sn;
-    ucs_list_for_each(stream, &peer->streams, peer_list) {
+    conn->coop.hinted = coop->send->sn;
+    ucs_list_for_each(stream, &conn->peer->streams, peer_list) {
         if (stream->ring != NULL) {
-            ri_peer_note_hint(peer, (uint8_t)hint);
+            ri_peer_note_hint(conn->peer, (uint8_t)hint);
             return;
         }
     }
