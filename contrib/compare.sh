@@ -25,7 +25,6 @@ set -u -o pipefail
 . "$bench/perftest.sh"
 . "$bench/counters.sh"
 set=compare
-budgets=$bench/budgets.tsv
 
 read_options "perftest ucp rma" "$@"
 if [ $quick = yes ]; then
@@ -36,10 +35,11 @@ fi
 prepare_host
 
 if ! skips perftest; then
-    if command -v ucx_perftest >/dev/null; then
+    if [ -z "$SKIP_PERFTEST" ]; then
+        find_perftest
         suites+=(perftest)
     else
-        echo "ucx_perftest is not installed (package ucx-utils): left out" >&2
+        echo "ucx_perftest is left out: $SKIP_PERFTEST" >&2
     fi
 fi
 add_mpis "${mpis[@]}"

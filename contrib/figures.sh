@@ -27,7 +27,6 @@
 set -u -o pipefail
 . "$(dirname "$0")/bench/run.sh"
 . "$bench/counters.sh"
-budgets=$bench/budgets_figures.tsv
 
 read_options "perf counters loss memory" "$@"
 [ $set = ud ] || ! { skips loss || skips memory; } ||

@@ -22,8 +22,9 @@
 set -u -o pipefail
 . "$(dirname "$0")/bench/run.sh"
 set=matrix
-# ns: below it the two cores are near, else far
+# Below this number of ns the two cores are near, else far
 boundary=$(sed -n 's/^#define PERF_STATE_NEAR_NS //p' "$root/src/tools/ucxri_perf_state.h")
+analysis=(-v boundary="$boundary" -f "$bench/matrix.awk")
 launch_limit=900
 
 read_options "" "$@"

@@ -3,10 +3,9 @@
 # The analysis of what contrib/bench/run.sh measures: reads the budgets, if there are any, and the
 # raw samples. Prints the table of contrib/compare.sh and contrib/figures.sh; with -v need=1 the
 # suites that need another round; with -v plain=PATTERN and where=mpich what the library and stock
-# have at the benchmarks that match, for people; with a boundary the matrix, see there.
+# have at the benchmarks that match, for people.
 #
 #   awk -v rounds=7 -v summary=summary.csv -f stats.awk -f analyse.awk budgets.tsv raw.csv
-#   awk -v rounds=5 -v summary=summary.csv -v boundary=130 -f stats.awk -f analyse.awk raw.csv
 #
 # A pair is a stock and a library sample of one round. Its ratio counts when
 # both were taken in the same placement (core probes within TOLERANCE of the
@@ -18,8 +17,7 @@
 # The base of "ideal" is what the same run says would be reached at best; that of "none" is 1.
 # Beside "ideal" there may be "work", which is for charts only.
 #
-# Exit code 3: a budget is missed or could not be measured, or the matrix has a cell in which the
-# library loses.
+# Exit code 3: a budget is missed or could not be measured.
 
 BEGIN {
     if (plain != "") {
@@ -39,7 +37,7 @@ ARGC > 2 && FILENAME == ARGV[1] {
         exit_code = 1
         exit
     }
-    n = split(field[1] == "mpi" ? "mpich openmpi" : field[1], places, " ")
+    n = split(field[1], places, ",")
     for (i = 1; i <= n; i++) {
         add_budget(places[i])
     }
@@ -54,22 +52,13 @@ function add_budget(where,    n)
     b_from[n] = field[3] + 0; b_to[n] = field[4] + 0
     b_mode[n] = field[5]; b_better[n] = field[6]
     b_against[n] = field[7]; b_budget[n] = field[8] + 0; b_issue[n] = field[9]
-    if (field[7] == "empty") {
-        against_empty[where, field[2]] = 1
-    }
 }
 
 # Samples: those of one round are a pair
 
-FNR > 1 && boundary == "" {
+FNR > 1 {
     add_sample($2 SUBSEP add_key(), $1 + 0)
     add_probe()
-}
-
-# A bench of the budgets may end in *
-function match_bench(pattern, bench)
-{
-    return pattern == bench || (sub(/\*$/, "", pattern) && index(bench, pattern) == 1)
 }
 
 # Fills ratios[], bases[] and values[] with the pairs of two series that count, or with the values
@@ -99,11 +88,26 @@ function collect(base, series, probed, strict,    r, n, place, base_value)
     return n
 }
 
-# Whether a budget is for a mode of a benchmark, whose key is in part[]
+# Whether a budget is for a benchmark, whose key is in part[]
+function is_of(b, part)
+{
+    return b_where[b] == part[1] && part[2] ~ ("^(" b_bench[b] ")$")
+}
+
+# The same for one mode, and for the size
 function is_for(b, mode, part)
 {
-    return b_mode[b] == mode && b_where[b] == part[1] && match_bench(b_bench[b], part[2]) &&
-           part[3] + 0 >= b_from[b] && part[3] + 0 <= b_to[b]
+    return b_mode[b] == mode && is_of(b, part) && part[3] + 0 >= b_from[b] && part[3] + 0 <= b_to[b]
+}
+
+function is_against_empty(part,    i)
+{
+    for (i = 1; i <= num_budgets; i++) {
+        if (b_against[i] == "empty" && is_of(i, part)) {
+            return 1
+        }
+    }
+    return 0
 }
 
 function find_budget(mode, part, against,    i)
@@ -209,7 +213,7 @@ function report_mode(mode,    i, part, key, variant, best)
             report(variant, key, "ideal", variant SUBSEP part[1] SUBSEP \
                    "ideal" substr(part[2], 9) SUBSEP part[3], "ideal")
         }
-        if ((part[1], part[2]) in against_empty) {
+        if (is_against_empty(part)) {
             if (part[3] + 0 > 0) {
                 report(mode, key, "empty", mode SUBSEP part[1] SUBSEP part[2] SUBSEP 0, "empty")
             }
@@ -246,211 +250,6 @@ function report_unused(    i)
     }
 }
 
-# The matrix: of the library and the best of stock, and of ob1, the cells where the library loses,
-# then all cells; or with -v need=1 the samples that another round has to take again: suite,
-# variant, benchmark, size.
-#
-# A cell is a benchmark of an MPI with a message size in one state of the two cores: near, where the
-# core probe is below the boundary in ns, or far. A sample without a probe is dropped: the state
-# changed while it was taken. The ratio of a cell is that of the medians.
-
-BEGIN {
-    num_states = split("near far", states, " ")
-    num_places = split("mpich openmpi", places, " ")
-    num_ranks = split("2 4 8 16", ranks, " ")
-    num_columns = split("latency latency_used bw bw_used bibw fast_receive", columns, " ")
-    num_coll = split("barrier bcast allreduce alltoall allgather", colls, " ")
-    ROW = "%-8s %-24s %9s %-5s %9s %9s %-6s %7s %4s\n"
-}
-
-FNR > 1 && boundary != "" && $4 !~ /^(ideal|work):/ {
-    key = add_key()
-    id = $2 SUBSEP key
-    if ($8 + 0 <= 0) {
-        dropped++
-        if (!(id in lacks)) {
-            lacks[id] = 1
-            lacking[++num_lacking] = id
-        }
-        next
-    }
-    kept[id]++
-    state = ($8 + 0 < boundary) ? "near" : "far"
-    id = id SUBSEP state
-    add_sample(id, count[id] + 1)
-    if (!count_of[state]++ || $8 + 0 < lowest[state]) {
-        lowest[state] = $8 + 0
-    }
-    if ($8 + 0 > highest[state]) {
-        highest[state] = $8 + 0
-    }
-}
-
-# Compares the library with another variant in a cell; NAME is stock or ob1. Sets its row, and loss[]:
-# how many times slower the library is. Writes a line of the summary.
-function compare(state, key, name, other, other_median, lib_median,    cell, n, ratio, part)
-{
-    if (other_median <= 0 || lib_median <= 0) {
-        return
-    }
-    cell = state SUBSEP key SUBSEP name
-    ratio = lib_median / other_median
-    loss[cell] = is_rate(unit[key]) ? 1 / ratio : ratio
-    marked[cell] = sprintf("%.3f%s", ratio, loss[cell] > 1 ? "*" : " ")
-    n = count[other, key, state]
-    samples[cell] = (n < count["ring", key, state]) ? n : count["ring", key, state]
-    split(key, part, SUBSEP)
-    row[cell] = sprintf(ROW, part[1], part[2], part[3], scheme_name[other], number(other_median),
-                        number(lib_median), unit[key], sprintf("%.3f", ratio), samples[cell])
-    printf "%s,%s,%s,%s,%s,%g,%g,%s,%.4f,%d,%s\n", state, part[1], part[2], part[3],
-           scheme_name[other], other_median, lib_median, unit[key], ratio, samples[cell],
-           (loss[cell] > 1) ? "loses" : "ok" > summary
-    total[state, name]++
-    if (loss[cell] > 1) {
-        # The worst one first
-        for (n = ++losses[state, name]; n > 1 && loss[losing[state, name, n - 1]] < loss[cell]; n--) {
-            losing[state, name, n] = losing[state, name, n - 1]
-        }
-        losing[state, name, n] = cell
-    }
-}
-
-# All cells of a benchmark in one state
-function compare_all(state, key,    best, lib_median)
-{
-    lib_median = median_of("ring" SUBSEP key SUBSEP state)
-    best = best_of(schemes, num_schemes, key SUBSEP state, unit[key])
-    compare(state, key, "stock", best, best_median, lib_median)
-    compare(state, key, "ob1", "ob1", median_of("ob1" SUBSEP key SUBSEP state), lib_median)
-}
-
-# The cells of one kind in which the library loses
-function print_losing(state, name, title,    i, n)
-{
-    if (!total[state, name]) {
-        return
-    }
-    n = losses[state, name] + 0
-    printf "\n%s: %s in %d of %d cells\n", state, title, n, total[state, name]
-    if (n) {
-        printf ROW, "where", "bench", "size", "base", "base", "library", "unit", "ratio", "n"
-    }
-    for (i = 1; i <= n; i++) {
-        printf "%s", row[losing[state, name, i]]
-    }
-}
-
-# A cell of the matrix: the ratio to stock, with a mark where the library loses, the number of
-# samples, the ratio to ob1
-function text_of(state, key,    stock, ob1)
-{
-    stock = state SUBSEP key SUBSEP "stock"
-    ob1 = state SUBSEP key SUBSEP "ob1"
-    if (!(stock in loss)) {
-        return "-"
-    }
-    return marked[stock] " " samples[stock] ((ob1 in loss) ? " " marked[ob1] : "")
-}
-
-# Sizes as rows and benchmarks as columns: those whose name is PREFIX COLUMN SUFFIX
-function print_table(state, where, title, names, num_names, prefix, suffix,
-                     i, j, n, key, part, sizes, seen, used, line)
-{
-    for (i = 1; i <= num_keys; i++) {
-        split(keys[i], part, SUBSEP)
-        for (j = 1; j <= num_names; j++) {
-            if (part[1] == where && part[2] == prefix names[j] suffix) {
-                shown[keys[i]] = 1
-                if (text_of(state, keys[i]) == "-") {
-                    continue
-                }
-                used[j] = 1
-                if (!(part[3] in seen)) {
-                    seen[part[3]] = 1
-                    sizes[++n] = part[3] + 0
-                }
-            }
-        }
-    }
-    if (!n) {
-        return
-    }
-    sort_values(sizes, n)
-    printf "\n%s, %s, %s\n", state, where, title
-    for (i = 0; i <= n; i++) {
-        line = sprintf("%9s", i ? sizes[i] : "size")
-        for (j = 1; j <= num_names; j++) {
-            key = where SUBSEP prefix names[j] suffix SUBSEP sizes[i]
-            if (j in used) {
-                line = line sprintf("  %-18s", i ? text_of(state, key) : names[j])
-            }
-        }
-        sub(/ +$/, "", line)
-        print line
-    }
-}
-
-# All cells of one state: in tables, and those that are in none
-function print_matrix(state,    i, j, part, head)
-{
-    for (i = 1; i <= num_places; i++) {
-        print_table(state, places[i], "two ranks", columns, num_columns, "mpi_", "")
-        for (j = 1; j <= num_ranks; j++) {
-            print_table(state, places[i], "collectives of " ranks[j] " ranks", colls, num_coll,
-                        "coll_", ":" ranks[j])
-        }
-    }
-    for (i = 1; i <= num_keys; i++) {
-        split(keys[i], part, SUBSEP)
-        if (!(keys[i] in shown) && text_of(state, keys[i]) != "-") {
-            if (!head++) {
-                printf "\n%s, all else\n", state
-            }
-            printf "%-8s %-24s %8s  %s\n", part[1], part[2], part[3], text_of(state, keys[i])
-        }
-    }
-}
-
-# Prints the matrix. Returns the exit code.
-function report_matrix(    i, s, k, sum, part, state, bound)
-{
-    if (need != "") {
-        for (i = 1; i <= num_lacking; i++) {
-            split(lacking[i], part, SUBSEP)
-            if (kept[lacking[i]] < rounds) {
-                print part[2], part[1], part[3], part[4]
-            }
-        }
-        return 0
-    }
-    print "state,where,bench,size,base,base_median,value_median,unit,ratio,samples,verdict" > summary
-    for (s = 1; s <= num_states; s++) {
-        state = states[s]
-        bound = (state == "near") ? "below" : "from"
-        if (!count_of[state]) {
-            printf "%s (%s %d ns): not seen\n", state, bound, boundary
-            continue
-        }
-        printf "%s (%s %d ns): %d samples, of %.0f to %.0f ns\n", state, bound, boundary,
-               count_of[state], lowest[state], highest[state]
-        for (k = 1; k <= num_keys; k++) {
-            compare_all(state, keys[k])
-        }
-    }
-    printf "dropped: %d samples whose state changed\n", dropped
-    for (s = 1; s <= num_states; s++) {
-        print_losing(states[s], "stock", "the library loses to the best of stock")
-        print_losing(states[s], "ob1", "ob1 is faster than the library")
-        sum += losses[states[s], "stock"] + losses[states[s], "ob1"]
-    }
-    print "\nAll cells: library / the best of stock (* loses), samples, library / ob1. Times are better" \
-          "\nbelow 1, bandwidths and rates above 1."
-    for (s = 1; s <= num_states; s++) {
-        print_matrix(states[s])
-    }
-    return sum ? 3 : 0
-}
-
 END {
     if (exit_code) {
         exit exit_code
@@ -460,9 +259,6 @@ END {
         exit 1
     }
 
-    if (boundary != "") {
-        exit report_matrix()
-    }
     set_reference()
     # Two thirds of the rounds, so that one odd placement costs no extra round
     enough = int(rounds * 2 / 3 + 0.5)

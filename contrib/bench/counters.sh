@@ -4,9 +4,29 @@
 # Counts what messages cost, with mpi_perf: what is done once, at the start, is in two runs of
 # different lengths, so their difference is that of the messages alone.
 
+# Two sums of the library's reports: messages of control, and messages that an RTR was used for.
+# Control messages proper are RTR, FIN and CTS. Beside them each large message has one in sequence
+# that carries no payload: the request to send, or the word that it was written. Below a worker are
+# its connections and streams, whose counters are in its own.
+control_counters='
+    /^ucxri: worker/ || /^  (to|from) .*:/ { own = /^ucxri: worker/ }
+    own && $1 ~ /^tx_(control|recv_rndv|coop|rndv|put)$/ { control += $2 }
+    own && $1 == "rtr_used" { used += $2 }
+    END { print control + 0, used + 0 }'
+
+# Sums of the software HCA: doorbells, work requests to send, receive doorbells, messages, packets,
+# completions
+hca_counters='
+    $1 == "softhca" { sum[$3] += $4 }
+    $1 == "softhca" && $3 ~ /^wr_/ && $3 != "wr_recv" { sends += $4 }
+    END {
+        print sum["post_send"] + 0, sends + 0, sum["post_recv"] + sum["post_srq_recv"],
+              sum["messages"] + 0, sum["packets"] + 0, sum["completions"] + 0
+    }'
+
 # count_between MPI VARIANT POINT FEW MANY LOG COUNTERS VARIABLE=VALUE...: sets counted, what MANY
-# messages count beyond what FEW do. The variables have both ranks write their counters into files
-# whose names begin with LOG.counts; counters.awk reads those of COUNTERS.
+# messages count beyond what FEW do, of both ranks. The variables have these write their counters into
+# files whose names begin with LOG.counts, from which the program COUNTERS of awk makes the sums.
 count_between()
 {
     local mpi=$1 variant=$2 point=$3 few=$4 many=$5 log=$6 counters=$7 turns numbers i
@@ -17,7 +37,7 @@ count_between()
     for turns in "$few" "$many"; do
         rm -f "$log".counts*
         if ! launch "$mpi" mpi_perf -n "$turns" "$point" >"$log" 2>&1 ||
-           ! read -ra numbers < <(awk -v of="$counters" -f "$bench/counters.awk" "$log".counts*); then
+           ! read -ra numbers < <(awk "$counters" "$log".counts*); then
             note_failure "$mpi" "$variant" "counters, $point" "$log"
             return 1
         fi
@@ -35,7 +55,7 @@ count_control()
     local mpi=$1 variant=$2 log=$out/logs/$1.$2.control.log
     round=1
     sized_points control "$variant"
-    count_between "$mpi" "$variant" "${points[0]}" 100 600 "$log" control \
+    count_between "$mpi" "$variant" "${points[0]}" 100 600 "$log" "$control_counters" \
         UCXRI_STATS=y UCXRI_STATS_DEST="$log.counts.%p" || return
     if [ "$variant" = rtr ] && [ "${counted[1]}" -lt 495 ]; then
         echo "${counted[1]} of 500 messages used an RTR" >"$log"
@@ -58,8 +78,8 @@ count_hca()
     for size in $(tr , ' ' <<<"${points[0]#*=}"); do
         for variant in $variants; do
             log=$out/logs/$mpi.$variant.counters.$size.log
-            count_between "$mpi" "$variant" "${points[0]%=*}=$size" 50 $((50 + turns)) "$log" hca \
-                SOFTHCA_COUNTERS="$log.counts" || continue
+            count_between "$mpi" "$variant" "${points[0]%=*}=$size" 50 $((50 + turns)) "$log" \
+                "$hca_counters" SOFTHCA_COUNTERS="$log.counts" || continue
             awk -v head="$mpi,$size,$variant" -v messages=$((2 * turns)) '{
                 printf "%s", head
                 for (i = 1; i <= NF; i++) {

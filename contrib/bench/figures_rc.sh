@@ -33,17 +33,10 @@ suite_variants()
     echo stock stock_rndv net
 }
 
-# chart_of NAME WHERE TITLE BENCH
-chart_of()
-{
-    chart "$1-$2" "$3" "$2" "$4" "stock=stock UCX" "stock_rndv=stock UCX, rendezvous from 8 KB on" \
-        "net=receiver-initiated"
-}
-
 # After the rounds: what the samples do not say, and the charts
 draw()
 {
-    local where
+    local where name labels
     local -A names=([perf]=UCP [mpich]=MPICH [openmpi]="Open MPI")
     # ucxri_perf runs for a time, not for a number of messages
     if ! skips counters; then
@@ -57,10 +50,13 @@ draw()
         column -t -s, "$counters" 2>/dev/null || cat "$counters"
         echo
     fi
+    labels=("stock=stock UCX" "stock_rndv=stock UCX, rendezvous from 8 KB on" "net=receiver-initiated")
     for where in perf mpich openmpi; do
-        chart_of fig7 "$where" "Ping-pong, ${names[$where]}" '_latency$'
-        chart_of fig9 "$where" "Progress, the sender is early, ${names[$where]}" '^progress:0/'
-        chart_of fig10 "$where" "Progress, the receiver is early, ${names[$where]}" '^progress:2'
-        chart_of bandwidth "$where" "Bandwidth, windows of 64 messages, ${names[$where]}" '_(bw|bandwidth)$'
+        name=${names[$where]}
+        chart "fig7-$where" "Ping-pong, $name" "$where" '_latency$' "${labels[@]}"
+        chart "fig9-$where" "Progress, the sender is early, $name" "$where" '^progress:0/' "${labels[@]}"
+        chart "fig10-$where" "Progress, the receiver is early, $name" "$where" '^progress:2' "${labels[@]}"
+        chart "bandwidth-$where" "Bandwidth, windows of 64 messages, $name" "$where" '_(bw|bandwidth)$' \
+            "${labels[@]}"
     done
 }

@@ -44,11 +44,21 @@ suite_variants()
 # and what malloc() gives a process for each of its peers while it has a number of them
 memory()
 {
-    local variant log
+    local variant log rc ud qps qp peers bytes
     echo "peers,variant,bytes,bytes_per_peer,how"
-    env UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT=auto LD_PRELOAD="$hca" "$tree/src/ucxri_info" 2>/dev/null |
-        sed -z -E 's/\n {17}([^ ])/ \1/g' | awk -v OFS=, -f "$bench/memory.awk" ||
-        die "ucxri_info does not tell of memory"
+    # Lines may be wrapped
+    read -r rc ud qps qp < <(
+        env UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT=auto LD_PRELOAD="$hca" "$tree/src/ucxri_info" \
+            2>/dev/null | paste -sd' ' |
+            sed -n -E 's/.*peers by rc [^,]*, about ([0-9]+) .*peers by ud *([0-9]+) bytes (.*)/\1 \2 \3/; T
+                       s/ each,.* ([0-9]+) +queue pairs of about ([0-9]+) .*/ \1 \2/p'
+    ) || die "ucxri_info does not tell of memory"
+    # More processes than fit here as well
+    for peers in 64 1024 8192; do
+        bytes=$((peers * ud + qps * qp))
+        echo "$peers,rc,$((peers * rc)),$rc,computed"
+        echo "$peers,ud,$bytes,$((bytes / peers)),computed"
+    done
     for variant in copy ud rc_stock rc; do
         log=$out/logs/ud.$variant.memory.log
         variant_env "$variant"

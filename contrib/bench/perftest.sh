@@ -7,9 +7,7 @@
 # outliers. A long message has nothing to hide, and the median is the best defence. All runs of a
 # sample are one batch of ucx_perftest: perftest.awk.
 
-# One that is built with an MPI is a rank of a job if its input is no terminal, unless it is told
-ucx_perftest=(ucx_perftest)
-! ucx_perftest -h 2>&1 </dev/null | grep -q -e '-P <0|1>' || ucx_perftest+=(-P 0)
+. "$root/test/check/perftest.sh"
 
 server_pid=
 trap '[ -z "$server_pid" ] || kill "$server_pid" 2>/dev/null' EXIT
@@ -17,16 +15,6 @@ trap 'exit 130' INT TERM
 
 # A pipe that never delivers: reading it with a time-out waits without a fork
 exec {never_fd}<> <(:)
-
-# free_port: prints a TCP port that nobody listens on
-free_port()
-{
-    local port=$((20000 + RANDOM % 12000))
-    while grep -qi ":$(printf '%04X' "$port") " /proc/net/tcp; do
-        port=$((20000 + RANDOM % 12000))
-    done
-    echo "$port"
-}
 
 # wait_listening PORT SERVER: true once something listens there; gives up when the server is gone
 wait_listening()
@@ -64,28 +52,24 @@ run_pair()
     return $rc
 }
 
-# run_perftest_point VARIANT TEST SIZE: one sample. What was measured while the virtual machine
-# moved its cores is measured again.
-run_perftest_point()
+# measure_perftest TEST SIZE: prints one sample, or what ucx_perftest said if it failed. What was
+# measured while the virtual machine moved its cores is measured again.
+measure_perftest()
 {
-    local variant=$1 test=$2 size=$3 log=$out/logs/perftest.$1.$2.$3.$round.log before args
-    args=(-v test="$test" -v size="$size" -f "$bench/stats.awk" -f "$bench/perftest.awk")
+    local log=$out/logs/perftest before result args
+    args=(-v test="$1" -v size="$2" -f "$bench/stats.awk" -f "$bench/perftest.awk")
     awk -v seconds="$seconds" "${args[@]}" </dev/null >"$log.batch"
     for _ in 1 2 3; do
         before=$(core_ping)
         # The exit code does not tell of a run of the batch that failed
-        if ! run_pair "$log.batch" "$log" ||
-           [ "$(grep -c '^run,' "$log")" -ne "$(wc -l <"$log.batch")" ]; then
-            note_failure perftest "$variant" "$test $size B" "$log"
+        if ! run_pair "$log.batch" "$log" || [ "$(grep -c '^run,' "$log")" -ne "$(wc -l <"$log.batch")" ]; then
+            cat "$log"
             return 1
         fi
-        awk -v before="$before" -v after="$(core_ping)" "${args[@]}" "$log" >"$log.result" && break
+        result=$(awk -v before="$before" -v after="$(core_ping)" "${args[@]}" "$log") && break
     done
-    if ! add_samples perftest "$variant" "$log.result"; then
-        note_failure perftest "$variant" "$test $size B: no result" "$log"
-        return 1
-    fi
-    rm -f "$log" "$log.batch" "$log.result"
+    echo "$result"
+    rm -f "$log" "$log.batch"
 }
 
 # run_perftest VARIANT: all of points
@@ -94,7 +78,7 @@ run_perftest()
     local point size
     for point in "${points[@]}"; do
         for size in $(tr , ' ' <<<"${point#*=}"); do
-            run_perftest_point "$1" "${point%=*}" "$size" || return 1
+            run_logged perftest "$1" "${point%=*}.$size" measure_perftest "${point%=*}" "$size" || return
         done
     done
 }

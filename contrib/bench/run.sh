@@ -9,8 +9,7 @@
 #   timing           options for how long the programs measure
 #   raw, summary     the files of the samples and of their medians, where they are not raw.csv and
 #                    summary.csv
-#   boundary         ns of the core probe, for the matrix in place of the table
-#   budgets          the file of the budgets
+#   analysis         what awk has to run on the samples, where it is not analyse.awk
 #   suite_variants SUITE    prints the variants of a suite
 #   variant_env VARIANT     sets env_args, the environment of a variant as arguments of env, unless
 #                           it is that within a host
@@ -19,7 +18,7 @@
 
 bench=$root/contrib/bench
 suites=()
-boundary=
+analysis=(-f "$bench/analyse.awk" "$bench/budgets.tsv")
 core_probe=yes # the samples depend on how far the two cores are apart
 launch_limit=120
 lacking=() # while rounds are repeated: the suites that need it, or their samples
@@ -268,8 +267,7 @@ run_rounds()
 # analyse OPTION...: of awk, as the analysis has them
 analyse()
 {
-    awk -v rounds="$rounds" -v boundary="$boundary" -v summary="$summary" "$@" \
-        -f "$bench/stats.awk" -f "$bench/analyse.awk" ${budgets:+"$budgets"} "$raw"
+    awk -v rounds="$rounds" -v summary="$summary" "$@" -f "$bench/stats.awk" "${analysis[@]}" "$raw"
 }
 
 # repeat_moved: more rounds, up to as many again, of the suites whose samples were taken in different

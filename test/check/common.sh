@@ -16,6 +16,7 @@ if [ ! -r check/env.sh ]; then
     exit 99
 fi
 . check/env.sh
+. "$abs_srcdir/check/perftest.sh"
 
 LIB=$abs_top_builddir/src/libucxri.so
 TMP=$abs_builddir/check/tmp/$(basename "$0" .test)
@@ -205,14 +206,6 @@ timeline_py()
 fresh_pages()
 {
     ! grep -q 'softhca: stale registration' "$1"
-}
-
-# find_perftest: the command of ucx_perftest, as the array ucx_perftest. One that is built with an
-# MPI, as Debian 13's, is a rank of a job if its input is no terminal, unless it is told.
-find_perftest()
-{
-    ucx_perftest=("$UCX_PERFTEST")
-    ! "$UCX_PERFTEST" -h 2>&1 </dev/null | grep -q -e '-P <0|1>' || ucx_perftest+=(-P 0)
 }
 
 # launch_mpi MPI RANKS VARIABLE=VALUE... -- COMMAND...: a job, with these settings for its ranks
@@ -436,18 +429,4 @@ run_gtest()
             print "1.." count
             exit failed != 0
         }'
-}
-
-# free_port: a TCP port on which nothing listens; below the range of outgoing connections
-free_port()
-{
-    local port hex
-    while :; do
-        port=$((15000 + RANDOM % 16000))
-        hex=$(printf ':%04X ' "$port")
-        if ! cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q "$hex"; then
-            echo "$port"
-            return
-        fi
-    done
 }
