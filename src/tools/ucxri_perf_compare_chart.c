@@ -14,8 +14,10 @@
 #include "ucxri_perf_key.h"
 #include "ucxri_perf_result.h"
 #include "ucxri_perf_svg.h"
+#include "ucxri_perf_words.h"
 #include "ucs/size_text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,12 +274,14 @@ static void draw_median(chart_t *chart, int i, int side, const perf_quartiles_t 
     double x          = side_x(chart, i, side);
     double q1         = perf_scale_position(&chart->y, q->q1);
     double q3         = perf_scale_position(&chart->y, q->q3);
+    char name[128];
 
     perf_svg_line(svg, x, q1, x, q3, color, 1.4);
     perf_svg_line(svg, x - CAP, q1, x + CAP, q1, color, 1.4);
     perf_svg_line(svg, x - CAP, q3, x + CAP, q3, color, 1.4);
     fprintf(svg->file, "<g><title>");
-    perf_svg_escape(svg->file, line_name(chart->lines[i]));
+    perf_words_name(name, sizeof(name), line_name(chart->lines[i]));
+    perf_svg_escape(svg->file, name);
     fprintf(svg->file, ", %llu bytes: %.4g %s, quartiles %.4g and %.4g</title>\n",
             (unsigned long long)chart->lines[i]->size, q->median, chart->lines[i]->unit,
             q->q1, q->q3);
@@ -397,22 +401,35 @@ static void draw_places(chart_t *chart)
     perf_key_draw(svg, &chart->key, svg->bottom + KEY_Y);
 }
 
-static const char *chart_title(const chart_t *chart)
+/* As a sentence begins, of other programs also in words */
+static void chart_title(const chart_t *chart, char *text, size_t length)
 {
-    const perf_bench_t *bench = perf_bench_find(chart->lines[0]->bench);
+    const char *name          = chart->lines[0]->bench;
+    const perf_bench_t *bench = perf_bench_find(name);
 
     if (bench != NULL) {
-        return bench->title;
+        snprintf(text, length, "%s", bench->title);
+    } else if (chart->has_places) {
+        snprintf(text, length, "Stock UCX and the library");
+    } else {
+        perf_words_name(text, length, name);
+        text[0] = (strcmp(text, name) != 0) ? toupper(text[0]) : text[0];
     }
-    return chart->has_places ? "Stock UCX and the library" : chart->lines[0]->bench;
 }
 
-/* What the values are: of a benchmark of this program it is known, of others only the unit */
+/* What the values are; of benchmarks whose values differ it is only their unit */
 static const char *values_title(const chart_t *chart)
 {
-    const perf_bench_t *bench = perf_bench_find(chart->lines[0]->bench);
+    const char *unit  = chart->lines[0]->unit;
+    const char *title = perf_words_axis(chart->lines[0]->bench, unit);
+    int i;
 
-    return (bench != NULL) ? bench->axis : chart->lines[0]->unit;
+    for (i = 1; i < chart->compare->count; ++i) {
+        if (strcmp(perf_words_axis(chart->lines[i]->bench, unit), title)) {
+            return perf_words_axis(NULL, unit);
+        }
+    }
+    return title;
 }
 
 static void begin(chart_t *chart, const char *title)
@@ -421,8 +438,9 @@ static void begin(chart_t *chart, const char *title)
     double width           = WIDTH;
     double foot            = SIZES_FOOT;
     const char(*names)[64] = chart->compare->names;
-    char subtitle[192];
+    char subtitle[192], own[128];
 
+    chart_title(chart, own, sizeof(own));
     if (chart->has_places) {
         width = fmax(width, chart->compare->count * PLACE_WIDTH);
         width = fmax(width, perf_key_width(&chart->key));
@@ -433,8 +451,8 @@ static void begin(chart_t *chart, const char *title)
              "faster",
              (names[PERF_COMPARE_STOCK][0] != '\0') ? names[PERF_COMPARE_STOCK] : "",
              (names[PERF_COMPARE_STOCK][0] != '\0') ? ", " : "", chart->date);
-    perf_svg_begin(&chart->svg, (title != NULL) ? title : chart_title(chart), subtitle,
-                   chart->legend, chart->num_legend, width, height, foot);
+    perf_svg_begin(&chart->svg, (title != NULL) ? title : own, subtitle, chart->legend,
+                   chart->num_legend, width, height, foot);
     chart->values        = chart->svg;
     chart->values.bottom = chart->svg.top + VALUES_HEIGHT;
     chart->ratios        = chart->svg;

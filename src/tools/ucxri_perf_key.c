@@ -5,7 +5,7 @@
  * See ucxri_perf_key.h.
  */
 #include "ucxri_perf_key.h"
-#include "ucxri_perf_params.h"
+#include "ucxri_perf_words.h"
 
 #include <string.h>
 
@@ -54,7 +54,7 @@ double perf_key_width(const perf_key_t *key)
     int i;
 
     for (i = 0; i < key->count; ++i) {
-        perf_params_format_caption(caption, sizeof(caption), key->names[i]);
+        perf_words_name(caption, sizeof(caption), key->names[i]);
         if (strlen(caption) * CHAR_WIDTH > width) {
             width = strlen(caption) * CHAR_WIDTH;
         }
@@ -69,7 +69,7 @@ void perf_key_draw(perf_svg_t *svg, const perf_key_t *key, double y)
 
     for (i = 0; i < key->count; ++i) {
         perf_key_letter(letter, sizeof(letter), i);
-        perf_params_format_caption(caption, sizeof(caption), key->names[i]);
+        perf_words_name(caption, sizeof(caption), key->names[i]);
         perf_svg_text(svg, svg->left, y + i * LINE_HEIGHT, "start", TEXT_SIZE,
                       COLOR_LETTER, letter);
         perf_svg_text(svg, svg->left + LETTER_WIDTH, y + i * LINE_HEIGHT, "start",

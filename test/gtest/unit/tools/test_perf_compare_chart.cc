@@ -30,7 +30,8 @@ std::string drawn(const perf_compare_t *compare, const char *title)
     text << std::ifstream(path).rdbuf();
     unlink(path);
     if (keep != nullptr) {
-        std::ofstream(keep + std::string(title) + ".svg") << text.str();
+        std::ofstream(keep + std::string((title != nullptr) ? title : "own") + ".svg")
+                << text.str();
     }
     return text.str();
 }
@@ -88,9 +89,10 @@ TEST(test_perf_compare_chart, configurations_in_words)
     }
     text = drawn(*s, "configurations");
     EXPECT_EQ(1, count(text, "sender is ready at once, computes 60 units afterwards; "
-                             "receiver is ready after 10 units"));
-    EXPECT_EQ(1, count(text, "sender is ready at once, computes 30 units meanwhile; "
-                             "receiver is ready after 10 units, computes 20 meanwhile"));
+                             "receiver is ready after 10 units</text>"));
+    EXPECT_EQ(1, count(text,
+                       "sender is ready at once, computes 30 units meanwhile; "
+                       "receiver is ready after 10 units, computes 20 meanwhile</text>"));
     EXPECT_EQ(0, count(text, "dropped"));
     EXPECT_EQ(0, count(text, "0/0/60/10/0/0</text>"));
 }
@@ -106,8 +108,33 @@ TEST(test_perf_compare_chart, other_programs)
     }
     perf_compare_conclude(*s);
     text = drawn(*s, "programs");
-    EXPECT_EQ(1, count(text, ">coll_bcast:4<"));
+    EXPECT_EQ(1, count(text, ">bcast, 4 ranks<"));
+    EXPECT_EQ(1, count(text, ">one operation, µs<"));
+    EXPECT_EQ(0, count(text, "coll_"));
     EXPECT_EQ(1, count(text, ">stock UCX<"));
+}
+
+TEST(test_perf_compare_chart, title_in_words)
+{
+    std::string text;
+    samples one, mixed, foreign;
+
+    one.of("coll_allreduce:2", "us", 8).add(STOCK, 0, {9, 8}).add(LIBRARY, 0, {7, 7});
+    perf_compare_conclude(*one);
+    EXPECT_EQ(1, count(drawn(*one, NULL), ">Allreduce, 2 ranks</text>"));
+
+    mixed.of("mpi_latency", "us", 8).add(STOCK, 0, {9, 8}).add(LIBRARY, 0, {7, 7});
+    mixed.of("coll_bcast:2", "us", 8).add(STOCK, 0, {9, 8}).add(LIBRARY, 0, {7, 7});
+    perf_compare_conclude(*mixed);
+    text = drawn(*mixed, NULL);
+    EXPECT_EQ(1, count(text, ">µs<"));
+    EXPECT_EQ(1, count(text, ">latency<"));
+
+    foreign.of("mine:2_x", "rows", 8).add(STOCK, 0, {9, 8}).add(LIBRARY, 0, {7, 7});
+    perf_compare_conclude(*foreign);
+    text = drawn(*foreign, NULL);
+    EXPECT_EQ(1, count(text, ">mine:2_x</text>"));
+    EXPECT_EQ(1, count(text, ">rows<"));
 }
 
 TEST(test_perf_compare_chart, nothing_is_left)
