@@ -133,13 +133,20 @@ static inline int bench_parse_number(const char *name, const char *text, double 
 }
 
 /*
- * Print one result. probe_ns is the core probe of the measurement, 0 if it
+ * Print one result, the first one below the names of the columns. probe_ns is the core probe of the measurement, 0 if it
  * could not be taken or did not stay the same; see README.md for the format.
  */
 static inline void bench_print(const char *name, size_t size, double value,
                                const char *unit, double probe_ns)
 {
-    printf("RESULT %s %zu %.4f %s %.1f\n", name, size, value, unit, probe_ns);
+    static int has_names;
+
+    if (!has_names) {
+        printf("%-6s %-22s %8s %12s %-6s %7s\n", "#", "benchmark", "size", "value",
+               "unit", "core_ns");
+        has_names = 1;
+    }
+    printf("RESULT %-22s %8zu %12.4f %-6s %7.1f\n", name, size, value, unit, probe_ns);
     fflush(stdout);
 }
 
