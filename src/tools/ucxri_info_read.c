@@ -49,18 +49,42 @@ static int read_text(info_t *info, info_inert_t *inert, char *text, size_t lengt
         fprintf(stderr, "ucxri_info: %s: %s\n", path, strerror(errno));
         return 0;
     }
-    info_read_lines(info, inert, lines);
+    info_read_lines(info, inert, lines, NULL);
     fclose(lines);
     return 1;
 }
 
-static int read_file(info_t *info, info_inert_t *inert, const char *path)
+/* The output of a job that may still run: what is not of its report is shown at once, if it has lines
+ * and is not JSON. */
+static int read_stdin(info_t *info, info_inert_t *inert, FILE *others)
 {
-    FILE *stream = strcmp(path, "-") ? fopen(path, "r") : stdin;
+    int c = getc(stdin);
     size_t length;
     char *text;
     int is_good;
 
+    ungetc(c, stdin);
+    if (c != '{') {
+        info_read_lines(info, inert, stdin, others);
+        return 1;
+    }
+    text    = read_all(stdin, &length);
+    is_good = read_text(info, inert, text, length, "-");
+    free(text);
+    return is_good;
+}
+
+static int read_file(info_t *info, info_inert_t *inert, const char *path, FILE *others)
+{
+    FILE *stream;
+    size_t length;
+    char *text;
+    int is_good;
+
+    if (!strcmp(path, "-")) {
+        return read_stdin(info, inert, others);
+    }
+    stream = fopen(path, "r");
     if (stream == NULL) {
         fprintf(stderr, "ucxri_info: cannot open %s: %s\n", path, strerror(errno));
         return 0;
@@ -68,19 +92,17 @@ static int read_file(info_t *info, info_inert_t *inert, const char *path)
     text    = read_all(stream, &length);
     is_good = read_text(info, inert, text, length, path);
     free(text);
-    if (stream != stdin) {
-        fclose(stream);
-    }
+    fclose(stream);
     return is_good;
 }
 
-int info_read(info_t *info, info_inert_t *inert, char **paths, int count)
+int info_read(info_t *info, info_inert_t *inert, char **paths, int count, FILE *others)
 {
     int is_good = 1;
     int i;
 
     for (i = 0; i < count; ++i) {
-        is_good &= read_file(info, inert, paths[i]);
+        is_good &= read_file(info, inert, paths[i], others);
     }
     return is_good;
 }

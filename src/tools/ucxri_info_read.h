@@ -14,10 +14,11 @@
  *
  * @param inert  INFO_REASONS of them, see ucxri_info_read_lines.h.
  * @param paths  "-" is the standard input.
+ * @param others  Where its lines that are not of a report are written as they come, or NULL.
  *
  * @return Whether all files could be read. A message was printed for each that could not; the other
  *         ones are read all the same.
  */
-int info_read(info_t *info, info_inert_t *inert, char **paths, int count);
+int info_read(info_t *info, info_inert_t *inert, char **paths, int count, FILE *others);
 
 #endif

@@ -84,17 +84,29 @@ static int lines_add_ended(info_t *info, const char *line)
     return 1;
 }
 
-void info_read_lines(info_t *info, info_inert_t *inert, FILE *stream)
+/* Take the line of a table. @return Whether it is one. */
+static int lines_add_row(info_t *info, const char *line)
 {
     ri_report_row_t row = {0};
-    info_inert_t *last  = NULL;
-    char *line          = NULL;
-    size_t size         = 0;
+
+    if (ri_report_table_parse_row(line, &row) != RI_REPORT_TABLES) {
+        ri_report_table_parse_row(line, &info_find(info, row.rank, row.process)->row);
+        return 1;
+    }
+    return ri_report_table_is_line(line);
+}
+
+void info_read_lines(info_t *info, info_inert_t *inert, FILE *stream, FILE *others)
+{
+    info_inert_t *last = NULL;
+    char *line         = NULL;
+    size_t size        = 0;
 
     while (getline(&line, &size, stream) > 0) {
         if (!lines_add_inert(inert, &last, line) && !lines_add_ended(info, line) &&
-            (ri_report_table_parse_row(line, &row) != RI_REPORT_TABLES)) {
-            ri_report_table_parse_row(line, &info_find(info, row.rank, row.process)->row);
+            !lines_add_row(info, line) && (others != NULL)) {
+            fputs(line, others);
+            fflush(others);
         }
     }
     free(line);

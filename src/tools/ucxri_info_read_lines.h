@@ -25,8 +25,10 @@ typedef struct info_inert {
 } info_inert_t;
 
 /** Read all lines of a stream: processes into @a info, and reasons why the library was inert into
- * @a inert, which has INFO_REASONS of them. Other lines are passed over. */
-void info_read_lines(info_t *info, info_inert_t *inert, FILE *stream);
+ * @a inert, which has INFO_REASONS of them.
+ *
+ * @param others  Where lines that are not of a report are written as they come, or NULL. */
+void info_read_lines(info_t *info, info_inert_t *inert, FILE *stream, FILE *others);
 
 /** Count a process in which the library was inert.
  *

@@ -95,7 +95,7 @@ int info_report(char **paths, int count, int all)
     info_t info                      = {0};
     int status;
 
-    status = info_read(&info, inert, paths, count) ? EXIT_SUCCESS : EXIT_FAILURE;
+    status = info_read(&info, inert, paths, count, stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
     if ((status == EXIT_SUCCESS) && (info.count == 0) && (inert[0].count == 0)) {
         fprintf(stderr, "ucxri_info: no line of a report (UCXRI_REPORT=y) in %s%s\n",
                 paths[0], (count > 1) ? " and the others" : "");
@@ -191,7 +191,7 @@ int info_page(const char *out, char **paths, int count)
                           "it is one of the files to read: name another one to write");
         return EXIT_FAILURE;
     }
-    if (info_read(&info, inert, paths, reports)) {
+    if (info_read(&info, inert, paths, reports, NULL)) {
         info_divide(&info);
         if (info.count == 0) {
             fprintf(stderr, "ucxri_info: no report of a process in %s%s\n", paths[0],

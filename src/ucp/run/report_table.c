@@ -530,6 +530,13 @@ int ri_report_table_parse_ended(const char *line, ri_report_row_t *row)
     line = strstr(line, RI_REPORT_ENDED " ");
     if ((line == NULL) || (strlen(line) >= sizeof(copy))) {
         return 0;
+int ri_report_table_is_line(const char *line)
+{
+    ri_report_table_t table;
+
+    return parse_find(line, &table) != NULL;
+}
+
     }
     strcpy(copy, line + strlen(RI_REPORT_ENDED));
     return parse_head(copy, row, &next);
