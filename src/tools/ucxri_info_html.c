@@ -12,6 +12,7 @@
 #include "ucxri_info_verdict.h"
 #include "ucp/core/version.h"
 #include "ucs/json.h"
+#include "ucs/time_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -187,6 +188,7 @@ static void html_facts(const info_job_t *job, FILE *stream)
 {
     uint64_t life = 0, started = 0;
     const info_process_t *process;
+    char text[32];
     size_t i;
 
     for (i = 0; i < job->count; ++i) {
@@ -196,14 +198,15 @@ static void html_facts(const info_job_t *job, FILE *stream)
             started = process->started;
         }
     }
+    ri_time_text(life, text, sizeof(text));
     fprintf(stream, "{\"name\":");
     html_string(job->sum.job, stream);
     fprintf(stream, ",\"command\":");
     html_string(job->processes[0].command, stream);
     fprintf(stream,
-            ",\"hosts\":%zu,\"started\":%" PRIu64 ",\"life_us\":%" PRIu64
+            ",\"hosts\":%zu,\"started\":%" PRIu64 ",\"life\":\"%s\""
             ",\"ranks\":%ld,\"missing\":%ld,\"running\":%zu,\n",
-            job->hosts, started, life, (long)job->count + job->missing, job->missing,
+            job->hosts, started, text, (long)job->count + job->missing, job->missing,
             job->num_json - job->num_complete);
 }
 

@@ -6,6 +6,7 @@
  * most is told, as it has to do most, or waits most; nobody, if all have the same.
  */
 #include "ucxri_info_summary.h"
+#include "ucs/time_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 typedef enum summary_kind {
     SUMMARY_COUNT,
     SUMMARY_BYTES,
-    SUMMARY_SECONDS,
+    SUMMARY_TIME,
     SUMMARY_PERCENT
 } summary_kind_t;
 
@@ -36,12 +37,11 @@ typedef struct summary_line {
     { \
         _name ", bytes", SUMMARY_BYTES, RI_REPORT_##_value##_BYTES, RI_REPORT_VALUES, 0 \
     }
-#define MESSAGES(_name, _value) COUNT(_name ", messages", _value), BYTES(_name, _value)
-#define OPERATIONS(_name, _value) \
-    COUNT(_name ", operations", _value), BYTES(_name, _value)
-#define SECONDS(_text, _value) \
+#define MESSAGES(_name, _value)   COUNT(_name ", messages", _value), BYTES(_name, _value)
+#define OPERATIONS(_name, _value) COUNT(_name, _value), BYTES(_name, _value)
+#define TIME(_text, _value) \
     { \
-        _text, SUMMARY_SECONDS, RI_REPORT_##_value, RI_REPORT_VALUES, 0 \
+        _text, SUMMARY_TIME, RI_REPORT_##_value, RI_REPORT_VALUES, 0 \
     }
 #define PERCENT(_text, _value, _rest) \
     { \
@@ -80,11 +80,11 @@ static const summary_line_t lines[] = {
         COUNT("windows", WINDOWS),
         BYTES("windows", WINDOWS),
         COUNT("windows left", WINDOWS_LEFT),
-        SECONDS("life_s", LIFE_US),
-        SECONDS("send_s", SEND_US),
-        SECONDS("recv_s", RECV_US),
-        SECONDS("work_s", WORK_US),
-        SECONDS("idle_s", IDLE_US),
+        TIME("life", LIFE_US),
+        TIME("send", SEND_US),
+        TIME("recv", RECV_US),
+        TIME("work", WORK_US),
+        TIME("idle", IDLE_US),
 };
 
 /* @return The value of a row, percentages in tenths; negative: there is none. */
@@ -137,8 +137,8 @@ static void summary_format(const summary_line_t *line, double value, char *text,
     if (line->kind == SUMMARY_PERCENT) {
         snprintf(text, max, "%u.%u", (unsigned)(value + 0.5) / 10,
                  (unsigned)(value + 0.5) % 10);
-    } else if (line->kind == SUMMARY_SECONDS) {
-        ri_report_table_format_seconds(value + 0.5, text, max);
+    } else if (line->kind == SUMMARY_TIME) {
+        ri_time_text(value + 0.5, text, max);
     } else if (line->kind == SUMMARY_BYTES) {
         ri_report_table_format_bytes(value + 0.5, text, max);
     } else {
@@ -187,8 +187,8 @@ void info_summary_foreach(const info_job_t *job,
 /* Longer names of hosts are cut off. */
 static void summary_print_line(const char *const *cells, void *arg)
 {
-    printf("%-18s %9s %9s %9s %9s %16s%s%.18s\n", cells[0], cells[1], cells[2], cells[3],
-           cells[4], cells[5], (cells[6][0] == '\0') ? "" : "  ", cells[6]);
+    printf("%-18s %11s %11s %11s %11s %16s%s%.14s\n", cells[0], cells[1], cells[2],
+           cells[3], cells[4], cells[5], (cells[6][0] == '\0') ? "" : "  ", cells[6]);
 }
 
 void info_summary_print_head(const info_job_t *job)

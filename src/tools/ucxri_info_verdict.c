@@ -7,6 +7,7 @@
  */
 #include "ucxri_info_verdict.h"
 #include "ucxri_wrap.h"
+#include "ucs/time_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,9 +81,10 @@ static void verdict_time(const info_job_t *job, verdict_text_t *verdict)
                     values[RI_REPORT_WORK_US]) /
                    life;
     double waits = values[RI_REPORT_IDLE_US] / life;
+    char text[32];
 
-    verdict->length = snprintf(verdict->text, sizeof(verdict->text), "%.1f s in all",
-                               life / 1e6);
+    ri_time_text(life, text, sizeof(text));
+    verdict->length = snprintf(verdict->text, sizeof(verdict->text), "%s in all", text);
     verdict_add(verdict, "; ", "waiting", waits);
     verdict_add(verdict, ", ", "messages", calls);
     verdict_add(verdict, ", ", "the program and all else",

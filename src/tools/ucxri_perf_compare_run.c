@@ -15,6 +15,7 @@
 #include "ucxri_perf_fatal.h"
 #include "ucxri_perf_link.h"
 #include "ucxri_perf_result.h"
+#include "ucs/time_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -432,14 +433,16 @@ static void tell_round(const run_t *run, int again)
     const perf_options_t *options = run->options;
     double seconds                = run->num_steps * options->params.num_points *
                      options->params.seconds / run->num_groups;
+    char text[32];
 
     if (isatty(STDERR_FILENO)) {
         return;
     }
     if ((run->round == 0) && (options->command == NULL)) {
+        ri_time_text(ceil(seconds) * 1e6, text, sizeof(text));
         fprintf(stderr,
-                "ucxri_perf: %d rounds take %.0f s or more, and much longer on a busy machine\n",
-                options->rounds, ceil(seconds));
+                "ucxri_perf: %d rounds take %s or more, and much longer on a busy machine\n",
+                options->rounds, text);
     }
     fprintf(stderr, "ucxri_perf: %s %d of %s%d\n",
             again ? "what was disturbed again," : "round",

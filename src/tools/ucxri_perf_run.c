@@ -12,6 +12,7 @@
 #include "ucxri_perf_run.h"
 #include "ucxri_perf_clock.h"
 #include "ucxri_perf_state.h"
+#include "ucs/time_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,16 +70,16 @@ static const perf_point_t *run_point(const run_t *run)
 static void show_progress(run_t *run, uint32_t clean)
 {
     double now = perf_clock_now();
-    char text[128];
+    char text[160], passed[32];
 
     if ((run->peer->link.rank != 0) || (now - run->last_shown < SHOW_INTERVAL)) {
         return;
     }
     run->last_shown = now;
-    snprintf(text, sizeof(text), "[%u/%u] %s, %llu bytes: %u of %u batches, %.0f s",
+    ri_time_text((now - run->begin) * 1e6, passed, sizeof(passed));
+    snprintf(text, sizeof(text), "[%u/%u] %s, %llu bytes: %u of %u batches, %s",
              run->index + 1, run->params->num_points, run->bench->name,
-             (unsigned long long)run_point(run)->size, clean, run->batches,
-             now - run->begin);
+             (unsigned long long)run_point(run)->size, clean, run->batches, passed);
     perf_show(text);
 }
 

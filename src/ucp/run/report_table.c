@@ -254,11 +254,6 @@ void ri_report_table_format_bytes(uint64_t value, char *text, size_t size)
     snprintf(text, size, "%s%c", number, byte_units[unit]);
 }
 
-void ri_report_table_format_seconds(uint64_t us, char *text, size_t size)
-{
-    format_fixed((us + 500) / 1000, 3, text, size);
-}
-
 static void format_derived(const column_t *column, const ri_report_row_t *row, char *text,
                            size_t size)
 {
@@ -320,7 +315,7 @@ static void format_cell(const column_t *column, const ri_report_row_t *row, char
         strcat(strcat(text, "/"), bytes);
         break;
     default: /* COLUMN_SECONDS */
-        ri_report_table_format_seconds(value, text, size);
+        format_fixed((value + 500) / 1000, 3, text, size);
         break;
     }
 }
@@ -530,16 +525,16 @@ int ri_report_table_parse_ended(const char *line, ri_report_row_t *row)
     line = strstr(line, RI_REPORT_ENDED " ");
     if ((line == NULL) || (strlen(line) >= sizeof(copy))) {
         return 0;
+    }
+    strcpy(copy, line + strlen(RI_REPORT_ENDED));
+    return parse_head(copy, row, &next);
+}
+
 int ri_report_table_is_line(const char *line)
 {
     ri_report_table_t table;
 
     return parse_find(line, &table) != NULL;
-}
-
-    }
-    strcpy(copy, line + strlen(RI_REPORT_ENDED));
-    return parse_head(copy, row, &next);
 }
 
 ri_report_table_t ri_report_table_parse_row(const char *line, ri_report_row_t *row)

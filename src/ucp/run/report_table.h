@@ -186,9 +186,6 @@ void ri_report_table_format_count(uint64_t value, char *text, size_t max);
  * 1024. */
 void ri_report_table_format_bytes(uint64_t value, char *text, size_t max);
 
-/** Write @a us as seconds with three digits behind the point, in the same way. */
-void ri_report_table_format_seconds(uint64_t us, char *text, size_t max);
-
 /** @return The share of @a part in @a part + @a rest, in tenths of a per cent; -1 if both are 0. */
 int ri_report_table_permille(uint64_t part, uint64_t rest);
 
