@@ -313,6 +313,20 @@ TEST(test_report_table, prefix)
     EXPECT_STREQ("7", out.rank);
 }
 
+/* Of a report are also lines that are not read; warnings of the library are not of it */
+TEST(test_report_table, lines_of_a_report)
+{
+    std::string line = format(RI_REPORT_TABLE_SENT, some_row());
+
+    for (const std::string &text : {line, "[1] " + line, line.substr(0, line.size() - 5),
+                                    names(RI_REPORT_TABLE_TIME)}) {
+        EXPECT_TRUE(ri_report_table_is_line(text.c_str())) << text;
+    }
+    for (const char *text : {"", "hello", "ucxri: warning", "ucxri:sentence"}) {
+        EXPECT_FALSE(ri_report_table_is_line(text)) << text;
+    }
+}
+
 TEST(test_report_table, other_lines)
 {
     ri_report_row_t row = some_row(), out = row;
