@@ -54,8 +54,8 @@ static int read_text(info_t *info, info_inert_t *inert, char *text, size_t lengt
     return 1;
 }
 
-/* The output of a job that may still run: what is not of its report is shown at once, if it has lines
- * and is not JSON. */
+/* The output of a job that may still run: what is not of its report is shown at once, if it has
+ * lines and is not JSON. */
 static int read_stdin(info_t *info, info_inert_t *inert, FILE *others)
 {
     int c = getc(stdin);

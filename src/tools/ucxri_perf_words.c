@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The words of NULL are what follows the beginning of the name; axes of NULL are those of the unit */
+/* Words of NULL are what follows the beginning of the name, and an axis of NULL is the unit's */
 typedef struct {
     const char *begin;
     const char *words;

@@ -162,8 +162,8 @@ size_t ri_report_table_format_row(ri_report_table_t table, const ri_report_row_t
 size_t ri_report_table_format_note(const char *name, const ri_report_row_t *row,
                                    const char *words, char *line);
 
-/** @return Whether a line has the name of a table: it is of a process, or has names of columns, or was
- * torn. */
+/** @return Whether a line has the name of a table: it is of a process, or has names of columns, or
+ * was torn. */
 int ri_report_table_is_line(const char *line);
 
 /** @return Whether a line says that a process was ended; then @a row has its rank and its name. */
