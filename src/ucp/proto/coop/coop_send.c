@@ -56,8 +56,8 @@ static void coop_note_hint(const ri_coop_t *coop)
     uint32_t hint   = atomic_load_explicit(&coop->slot->hint, memory_order_relaxed);
     const ri_stream_t *stream;
 
-    /* A hint for a later message is newer. How many messages came after each is compared, as the latest
-     * hint may be more than half of all numbers ago. */
+    /* A hint for a later message is newer. How many messages came after each is compared, as the
+     * latest hint may be more than half of all numbers ago. */
     if (!(hint & RI_RING_HINT_SAID) ||
         (conn->tx_sn - coop->send->sn > conn->tx_sn - conn->coop.hinted)) {
         return;
