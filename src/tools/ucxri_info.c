@@ -467,7 +467,7 @@ static int read_run(info_options_t *options)
            ri_config_value_read(&length, options->argument, &options->run);
 }
 
-/* What of the options and words does not go together. @return 0, or the exit status. */
+/* Look for options and words that do not go together. @return 0, or the exit status. */
 static int check_words(info_options_t *options)
 {
     int takes_files = (options->mode == 'r') || (options->mode == INFO_HTML) ||

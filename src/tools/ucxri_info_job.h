@@ -25,7 +25,7 @@ typedef struct info_process {
 
     int ended; /* by SIGTERM, as its lines say */
 
-    /* What only a report as JSON says. */
+    /* Members that only a report as JSON has. */
     int is_json;
     int complete;     /* it was written at the end of the process */
     uint64_t started; /* seconds since 1970 */

@@ -28,7 +28,7 @@
 /* Longer ones are as those of this length. */
 #define PROTOCOLS_MAX (1ul << 32)
 
-/* What this machine has. */
+/* The facts about this machine. */
 typedef struct protocols_here {
     size_t ring_payload; /* longest payload of a record; 0: there are no rings */
     size_t ring_long; /* longest payload that goes through a ring rather than by a plane */
@@ -201,7 +201,7 @@ static ri_select_param_t protocols_facts(const protocols_case_t *which, size_t l
             .am_inline    = ri_config.am_inline};
 }
 
-/* What a row says. */
+/* The contents of a row. */
 typedef struct protocols_row {
     const char *name, *what, *why;
 } protocols_row_t;
@@ -390,7 +390,7 @@ static void protocols_net(const char *name, int is_wanted, const ri_plane_ops_t 
     protocols_table(title, &which);
 }
 
-/* What data the tables are for. */
+/* Print which data the tables are for. */
 static void protocols_title(size_t run)
 {
     char host[64], size[32], data[96] = "contiguous data";

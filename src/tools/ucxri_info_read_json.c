@@ -15,7 +15,7 @@
 
 #define NAME_MAX_LENGTH 64
 
-/* What is read of a document before it is known to be good. */
+/* A document that is read, before it is known to be good. */
 typedef struct document {
     info_process_t process;
     uint64_t version;

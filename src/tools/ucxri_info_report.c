@@ -59,7 +59,7 @@ static void report_print_hint(const char *text, const char *advice, void *arg)
     wrap_printf(stdout, "  ", "(%s)", advice);
 }
 
-/* What matters comes first. */
+/* Print what was found in a job: what matters most comes first. */
 static void report_print_job(const info_job_t *job, int all)
 {
     int is_first = 1;

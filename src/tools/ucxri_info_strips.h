@@ -14,7 +14,7 @@
 
 #define INFO_STRIP_STEPS 300
 
-/* What is told of each step. */
+/* The values of each step. */
 enum {
     INFO_STRIP_COMPUTES,
     INFO_STRIP_WAITS,

@@ -9,7 +9,7 @@
 
 #include "ucxri_info_job.h"
 
-/* What a line of the page has: a name, sum, mean, least, most, worst rank and its host. */
+/* A line of the page: a name, sum, mean, least, most, worst rank and its host. */
 #define INFO_SUMMARY_CELLS 7
 
 /* One value over the ranks of a job. */

@@ -67,7 +67,7 @@ static void timeline_name(const timeline_t *timeline, uint64_t uid, char text[24
     }
 }
 
-/* What stands in a span, and more of it. */
+/* Write the text of a span, and more about it. */
 static void timeline_write_text(timeline_t *timeline, const timeline_span_t *span)
 {
     static const char *const copies[] = {
@@ -160,7 +160,7 @@ static void timeline_write_span(const timeline_span_t *span, void *arg)
     }
 }
 
-/* What stands behind a name, if there are several workers. */
+/* Make the text that is behind a name if there are several workers. */
 static void timeline_worker_name(const timeline_t *timeline, unsigned worker,
                                  char text[24])
 {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What one process wrote. Times are nanoseconds of its monotonic clock. */
+/* The timeline of one process. Times are nanoseconds of its monotonic clock. */
 typedef struct timeline_file {
     ri_timeline_head_t head; /* its texts end with a zero */
     uint64_t *uids;          /* of its workers */

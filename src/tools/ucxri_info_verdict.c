@@ -30,7 +30,7 @@ static void verdict_add(verdict_text_t *verdict, const char *before, const char 
     verdict->length = ri_min(verdict->length + length, sizeof(verdict->text) - 1);
 }
 
-/* What went by a protocol, in messages or in bytes; what stayed in the process is not counted. */
+/* The traffic of a protocol, in messages or in bytes, without what stayed in the process. */
 static uint64_t verdict_protocol(const info_job_t *job, unsigned protocol, int is_bytes)
 {
     ri_report_count_t count = ri_report_table_protocol_count(job->sum.values, protocol);

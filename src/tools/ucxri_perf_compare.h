@@ -74,7 +74,7 @@ typedef struct {
     int has_probe;   /* one of the samples had a core probe */
 } perf_compare_t;
 
-/* What the samples of a line say in one state */
+/* The result of the samples of a line in one state */
 typedef struct {
     perf_quartiles_t sides[PERF_COMPARE_SIDES];
     size_t counts[PERF_COMPARE_SIDES];
@@ -109,7 +109,7 @@ int perf_compare_read(perf_compare_t *compare, perf_compare_side_t side, FILE *f
 int perf_compare_lacks(const perf_compare_t *compare, const perf_compare_line_t *line,
                        int rounds);
 
-/** To be called once all samples are there: where none has a probe, those that were dropped for its
+/** Call this once all samples are there: where none has a probe, those that were dropped for its
  * lack count in the state PERF_STATE_UNKNOWN. */
 void perf_compare_conclude(perf_compare_t *compare);
 

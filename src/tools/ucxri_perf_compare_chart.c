@@ -88,7 +88,7 @@ static int compare_size(const void *a, const void *b)
     return (x->size > y->size) - (x->size < y->size);
 }
 
-/* What there is to draw, and how the lines are arranged */
+/* Find the lines of the chart, and arrange them */
 static void look(chart_t *chart)
 {
     const perf_compare_t *compare = chart->compare;

@@ -19,7 +19,7 @@ typedef struct {
     uint64_t sum;
 } words_t;
 
-/* What the origin has to know of the target's memory, with a key behind it */
+/* The address of the target's memory for the origin, with a key behind it */
 typedef struct {
     uint64_t address;
     uint64_t length; /* of the key */

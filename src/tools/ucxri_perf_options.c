@@ -445,7 +445,7 @@ static const struct option long_options[] = {
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0}};
 
-/* What options have said that is looked at when all of them are known. */
+/* Values of options that are looked at when all of them are known. */
 typedef struct parsed {
     char *configs[MAX_CONFIGS];
     int num_configs;

@@ -57,7 +57,7 @@ append(char *text, size_t length, const char *format, ...)
     va_end(args);
 }
 
-/* What one side does; its first number has the word units behind it */
+/* Write the steps of one side; its first number has the word units behind it */
 static void append_side(char *text, size_t length, const char *side,
                         const unsigned *comps)
 {

@@ -30,7 +30,7 @@
  */
 #define PERF_PROGRESS_LEAD 5
 
-/* What the benchmark is made of; all get arg */
+/* The steps of the benchmark; all get arg */
 typedef struct {
     void *arg;
     void (*barrier)(void *arg);

@@ -44,7 +44,7 @@ void perf_scale_sizes(perf_scale_t *scale, const double *sizes, int count, int m
 /** @return the position of a value in pixels; outside of the range, that of the nearer end */
 double perf_scale_position(const perf_scale_t *scale, double value);
 
-/** Write the label of a tick of the vertical axis: 0.5, 20, 5000, 1M */
+/** Write the label of a tick of the vertical axis, whose unit value has: 0.5, 20, 5000, 1M */
 void perf_scale_format_value(char *text, size_t length, double value);
 
 #endif

@@ -44,7 +44,7 @@ const char *perf_svg_color(int n);
 
 /**
  * Begin an image: title, a smaller line below it, and the legend, which takes as many rows
- * as it needs. The data's area is data_width by data_height; foot is the space below it.
+ * as it needs. The data's area is data_width by data_height pixels; foot is the space below it.
  * Sets all members of svg, of which the caller has set file.
  */
 void perf_svg_begin(perf_svg_t *svg, const char *title, const char *subtitle,
@@ -57,15 +57,15 @@ void perf_svg_end(perf_svg_t *svg);
 /** Write a text with the characters that XML reserves, or does not allow, replaced */
 void perf_svg_escape(FILE *file, const char *text);
 
-/** A text; anchor is start, middle or end */
+/** A text at x, y, in pixels from the upper left corner; anchor is start, middle or end */
 void perf_svg_text(perf_svg_t *svg, double x, double y, const char *anchor, int size,
                    const char *color, const char *text);
 
-/** A straight line */
+/** A straight line from x1, y1 to x2, y2, of a width, in pixels from the upper left corner */
 void perf_svg_line(perf_svg_t *svg, double x1, double y1, double x2, double y2,
                    const char *color, double width);
 
-/** A mark in the data, which is none of the lines */
+/** A mark at x, y, in pixels from the upper left corner, which is none of the lines */
 void perf_svg_mark(perf_svg_t *svg, double x, double y, perf_svg_symbol_t symbol,
                    const char *color);
 

@@ -215,7 +215,7 @@ static void set(const char *name, const char *value)
     must(setenv(name, value, 1) == 0);
 }
 
-/* What makes Open MPI select UCX, also where there is no adapter. */
+/* The settings by which Open MPI selects UCX, also where there is no adapter. */
 static const char *const openmpi_parameters[][2] = {{"pml", "ucx"},
                                                     {"opal_common_ucx_tls", "any"},
                                                     {"opal_common_ucx_devices", "any"}};

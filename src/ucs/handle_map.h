@@ -36,7 +36,7 @@ typedef struct ri_map {
     pthread_mutex_t lock;            /* of writers */
 } ri_map_t;
 
-/* What a thread has looked up last. */
+/* The latest look-up of a thread. */
 typedef struct ri_map_cache {
     uint64_t key; /* 0: nothing */
     void *value;

@@ -14,7 +14,7 @@ typedef enum ri_log_level {
     RI_LOG_LEVEL_DEBUG
 } ri_log_level_t;
 
-/* What is printed: everything up to this level. Set from UCXRI_LOG_LEVEL. */
+/* The highest level that is printed. Set from UCXRI_LOG_LEVEL. */
 extern ri_log_level_t ri_log_level;
 
 /* Called after each error; NULL: nothing is. */

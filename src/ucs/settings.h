@@ -16,7 +16,7 @@ typedef enum ri_sender_scheme {
     RI_SENDER_SCHEME_PUT  /* the sender writes */
 } ri_sender_scheme_t;
 
-/* What IB_TRANSPORT says. */
+/* The values of IB_TRANSPORT. */
 typedef enum ri_config_transport {
     RI_CONFIG_TRANSPORT_AUTO,
     RI_CONFIG_TRANSPORT_RC,

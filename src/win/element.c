@@ -240,7 +240,7 @@ int ri_element_check(const ri_element_t *element, MPI_Op op)
     } __attribute__((packed)) any_##_name##_t;
 RI_ELEMENT_NUMBERS(ELEMENT_TYPES)
 
-/* What sums and products are computed in: integers wrap. */
+/* The types that sums and products are computed in: integers wrap. */
 #define ELEMENT_WIDE_I8  uint32_t
 #define ELEMENT_WIDE_I16 uint32_t
 #define ELEMENT_WIDE_I32 uint32_t

@@ -16,7 +16,7 @@
 
 #define RI_MAKE_AGREE_UNREACHABLE "the ranks cannot reach each other's own memory"
 
-/* What a program asks for. */
+/* The arguments of the program's call that makes a window. */
 typedef struct ri_make_args {
     int flavor; /* MPI_WIN_FLAVOR_... */
     void *base; /* of MPI_Win_create(); else NULL */
@@ -26,7 +26,7 @@ typedef struct ri_make_args {
     MPI_Comm comm;
 } ri_make_args_t;
 
-/* What a rank tells all others. */
+/* A rank's message to all others about a window that is made. */
 typedef struct ri_make_agree {
     uint32_t version;
     int32_t is_known; /* the MPI has the functions of the MPI that this library was built for */

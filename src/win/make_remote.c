@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* What a rank tells all others of its memory. */
+/* A rank's message to all others about its memory. */
 typedef struct make_memory {
     ri_window_address_t address;
     uint64_t region; /* 0: something has failed */

@@ -44,7 +44,7 @@ static void setting_read_level(void)
     }
 }
 
-/* What auto means: windows are a part of what the one switch of libucxri.so switches on. */
+/* The meaning of auto: windows are a part of what the one switch of libucxri.so switches on. */
 static ri_setting_t setting_auto(void)
 {
     const char *value = getenv(RI_SWITCH_PREFIXED);

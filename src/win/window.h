@@ -56,7 +56,7 @@ typedef struct ri_window_control {
     ri_window_cell_t cells[];
 } ri_window_control_t;
 
-/* What all ranks know of one. */
+/* A rank's part of a window, as all ranks know it. */
 typedef struct ri_window_part {
     char *base; /* in this process; with a reach, in the process that has it */
     MPI_Aint size;
@@ -122,7 +122,7 @@ typedef enum ri_window_lock {
     RI_WINDOW_NOCHECK /* the program has seen to it by itself */
 } ri_window_lock_t;
 
-/* What this process knows of another rank. */
+/* This process's state for another rank. */
 typedef struct ri_window_target {
     uint32_t posted;    /* epochs that it has opened for the rank */
     uint32_t started;   /* epochs of the rank that it has started */
@@ -207,7 +207,7 @@ static inline void ri_window_set_exposure(ri_window_t *window,
  * whether the ranks live. @return An MPI error class: MPI_ERR_OTHER if one has died. */
 int ri_window_pause(ri_window_wait_t *wait);
 
-/** To be called again and again in a wait, which may be over soon: lets the other thread of the
+/** Call this again and again in a wait, which may be over soon: lets the other thread of the
  * core go on, and pauses when it was called often. @a arg is a ri_window_wait_t. @return As
  * ri_window_pause(). */
 int ri_window_wait(void *arg);

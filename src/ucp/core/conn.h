@@ -18,7 +18,7 @@
 #include "peer.h"
 #include "../../ucs/handle_map.h"
 
-/** To be called after any change of what the fast path of sends relies on: the ring, the channel,
+/** Call this after any change of what the fast path of sends relies on: the ring, the channel,
  * the sends that wait for room, what the receiver was not told of writes, flags, status, and the
  * remote id. Sets conn->fast_max. */
 void ri_conn_update_fast(ri_conn_t *conn);

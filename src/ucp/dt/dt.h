@@ -22,7 +22,7 @@
 #include "../wire/wire.h"
 #include "layout.h"
 
-/* What ucp_dt_create_generic was called with; the stock handle only names it. */
+/* The arguments of ucp_dt_create_generic; the stock handle only names them. */
 typedef struct ri_dt_generic {
     ucp_generic_dt_ops_t ops;
     void *context;

@@ -27,7 +27,7 @@ typedef enum ri_layout_kind {
     RI_LAYOUT_LIST    /* a list of runs and nodes */
 } ri_layout_kind_t;
 
-/* What a scheme is chosen by. The mean run has bytes / runs bytes. */
+/* The properties by which a scheme is chosen. The mean run has bytes / runs bytes. */
 typedef struct ri_layout_stats {
     uint64_t runs; /* pieces of memory, in all repetitions */
     uint64_t run_min;

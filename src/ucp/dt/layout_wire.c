@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a node begins with. */
+/* The head of a node. */
 enum {
     LAYOUT_WIRE_RUN,    /* length */
     LAYOUT_WIRE_LOOP,   /* count, stride, a node */

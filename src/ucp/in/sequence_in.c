@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-/* What all arrivals by active message have in common. */
+/* The part of an arrival that all active messages have in common. */
 static ri_arrival_t sequence_arrival(const ri_wire_msg_t *msg, ri_msg_kind_t kind)
 {
     return (ri_arrival_t){.sn        = msg->value,

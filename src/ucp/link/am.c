@@ -134,7 +134,7 @@ static void am_buffer_sent(void *request, ucs_status_t status, void *user_data)
     ri_worker_unlock(worker);
 }
 
-/* What sending from a buffer has come to. */
+/* How the send from a buffer has ended, or goes on. */
 static ucs_status_t am_buffer_status(ri_conn_t *conn, ri_am_buffer_t *buffer,
                                      ucs_status_ptr_t ret)
 {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a transfer waits for. */
+/* The resources that a transfer can wait for. */
 enum {
     BOUNCE_CALL = 1 << 0, /* ri_bounce() itself */
     BOUNCE_RECV = 1 << 1, /* stock's receive */

@@ -16,7 +16,7 @@
 /* Buffers in all: the ids of more would not tell one use from another. */
 #define POOL_INDEX_BITS 20
 
-/* What outlives its worker, so that it does not look like a leak. */
+/* Buffers that outlive their worker, so that they do not look like a leak. */
 static UCS_LIST_HEAD(pool_left);
 static pthread_mutex_t pool_left_lock = PTHREAD_MUTEX_INITIALIZER;
 

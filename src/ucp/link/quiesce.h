@@ -17,7 +17,7 @@
 /** How long a peer is waited for, and for how long it is not waited for again then; seconds. */
 extern double ri_quiesce_timeout;
 
-/** What a wait goes by: a clock in seconds, and a call that lets others have the processor. */
+/** A clock in seconds by which a wait goes, and a call that lets others have the processor. */
 extern double (*ri_quiesce_clock)(void);
 extern int (*ri_quiesce_yield)(void);
 

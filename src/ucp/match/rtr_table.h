@@ -107,7 +107,7 @@ struct ri_rtr_table {
     ri_sent_t sent[RI_RTR_WINDOW]; /* by number, modulo the window */
 };
 
-/* What an RTR that arrives is for. */
+/* The fate of an RTR that arrives. */
 typedef enum ri_rtr_fate {
     RI_RTR_WAITS,   /* for a message to come: it is in the table now */
     RI_RTR_DROPPED, /* for nothing */

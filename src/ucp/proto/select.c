@@ -11,8 +11,8 @@
 
 #include <stdint.h>
 
-/* What each method needs of a plane. RI_PLANE_INLINE is what a method needs that is there only for
- * processes of a host: memory that both see, or nothing to be registered. */
+/* The capabilities of a plane that each method needs. RI_PLANE_INLINE is what a method needs that
+ * is there only for processes of a host: memory that both see, or nothing to be registered. */
 #define NEED_COOP     (RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_INLINE)
 #define NEED_RTR_HOST (RI_PLANE_WRITE | RI_PLANE_INLINE)
 #define NEED_NET_RNDV (RI_PLANE_WRITE | RI_PLANE_NOTIFY)

@@ -13,7 +13,7 @@
 #include "../core/types/select_types.h"
 #include "../../uct/api/plane.h"
 
-/* What was chosen. */
+/* The outcome of a choice. */
 typedef struct ri_choice {
     ri_proto_t proto;
     unsigned plane; /* that it uses; 0: none */
@@ -33,7 +33,7 @@ static inline int ri_select_is_early(const ri_select_param_t *param)
  * protocol carries, goes by UCP. @return The protocol, and the plane that it uses. */
 ri_choice_t ri_select(const ri_select_param_t *param);
 
-/* What may have changed since the facts were collected. */
+/* Facts that may have changed since they were collected. */
 typedef struct ri_select_now {
     unsigned host_plane;
     size_t hybrid_packed; /* hybrid_net of data that is packed into the pool */
@@ -44,7 +44,7 @@ typedef struct ri_select_now {
 void ri_select_without(ri_select_param_t *param, unsigned lacks,
                        const ri_select_now_t *now);
 
-/* What the choice of a receiver depends on, when data was only announced. */
+/* The facts by which a receiver chooses, when data was only announced. */
 typedef struct ri_select_fetch {
     int is_pool;       /* POOL; else RTS */
     int wants_put;     /* the sender is to write the data */

@@ -14,7 +14,7 @@
 
 #include "reach.h"
 
-/* What has become of an operation. */
+/* How an operation has ended. */
 typedef enum ri_mail_fate {
     RI_MAIL_DONE, /* the operation is done; a put may still be on its way, as it was posted only */
     /* nothing was done, as the target did not look, or another thread asks it */

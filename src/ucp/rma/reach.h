@@ -17,7 +17,7 @@
 #include "../../uct/shm/mailbox.h"
 #include "../../uct/shm/quick.h"
 
-/* What leads to a process: its memory, and its mailbox. */
+/* The way to a process: its memory, and its mailbox. */
 typedef struct ri_reach {
     ri_plane_ep_t *ep;    /* copies from and to its memory */
     ri_mailbox_tx_t mail; /* a slot in its mailbox; area NULL: there is none */

@@ -40,7 +40,7 @@ static void window_disconnect(void *reach)
     ri_reach_put(reach);
 }
 
-/* What a status of a plane means. */
+/* The result of a window's operation for a status of a plane. */
 static ri_window_fate_t window_fate(ri_reach_t *reach, ucs_status_t status)
 {
     if (ri_likely(status == UCS_OK)) {

@@ -37,7 +37,7 @@ typedef struct ri_window_net_peer {
 /* Whether there is the worker. */
 extern _Atomic(int) ri_window_net_is_there;
 
-/* What the worker calls, with the lock held. */
+/* The functions that the worker calls, with the lock held. */
 typedef struct ri_window_net_hooks {
     ucp_am_recv_callback_t message; /* for RI_WINDOW_NET_AM_ID */
     unsigned (*serve)(void);        /* in progress; returns how much was done */

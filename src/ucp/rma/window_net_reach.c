@@ -415,7 +415,7 @@ static ucs_status_t net_message(void *arg, const void *header, size_t header_len
     return UCS_OK;
 }
 
-/* What the worker calls. */
+/* The functions that the worker calls. */
 static const ri_window_net_hooks_t net_hooks = {.message = net_message,
                                                 .serve   = ri_window_net_serve,
                                                 .drop    = ri_window_net_serve_drop};

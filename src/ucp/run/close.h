@@ -74,13 +74,13 @@ void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait);
 /** Start to wait anew, as something has changed: the time before does not count. */
 void ri_close_start_anew(ri_conn_t *conn, ri_close_wait_t *wait);
 
-/** To be called now and then, from progress. @return Whether a close that has to wait has done so
+/** Call this now and then, from progress. @return Whether a close that has to wait has done so
  * for long enough, and what it waits for can be left as it is; or that only the peer's answer is
  * missing, and does not come any more. Never so if UCXRI_CLOSE_TIMEOUT is
  * infinite and the peer has not said that it closes, too. */
 int ri_close_has_expired(ri_conn_t *conn, ri_close_wait_t *wait);
 
-/** To be called now and then while UCX is asked to flush the endpoint of @a conn for its close.
+/** Call this now and then while UCX is asked to flush the endpoint of @a conn for its close.
  * @return Whether the peer has said that it closes, too, and has not moved for a moment since: it
  * will not answer. */
 int ri_close_is_unanswered(ri_conn_t *conn, ri_close_wait_t *wait);

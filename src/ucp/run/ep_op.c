@@ -50,7 +50,7 @@ static ucs_status_ptr_t ep_op_wait(ri_ep_op_t *op, const ucp_request_param_t *pa
     return ri_req_handle(&op->super);
 }
 
-/* What stock made of an operation. */
+/* How stock's call of an operation has ended. */
 static void ep_op_note_end(ri_ep_op_t *op, ucs_status_t status)
 {
     if (!op->is_close && (status == UCS_OK)) {

@@ -9,7 +9,7 @@
 #ifndef RI_INERT_H
 #define RI_INERT_H
 
-/* What the process has done. Values are bits. */
+/* The calls and findings of the process. Values are bits. */
 typedef enum ri_inert_fact {
     RI_INERT_NO_TAGS    = 1 << 0, /* made a context with nothing to serve */
     RI_INERT_NO_SWITCH  = 1 << 1, /* made one with tag matching, without recv_init */

@@ -65,7 +65,7 @@ size_t ri_peer_memory_offers(unsigned kind)
            ((kind == RI_WIRE_PLANE_UD) ? memory_targets() : 0);
 }
 
-/* What a pointer to one object points to. */
+/* The size of the object that a pointer points to. */
 #define MEMORY_OF(_p) (((_p) == NULL) ? 0 : ri_heap_block(sizeof(*(_p))))
 
 size_t ri_peer_memory_now(const ri_peer_t *peer)

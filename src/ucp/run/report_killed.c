@@ -19,7 +19,7 @@
 /* Seconds between two looks at workers. What a worker does in that time gets lost with it. */
 #define KILLED_PERIOD 0.25
 
-/* What a worker had done when it published last. */
+/* The counters of a worker when it published last. */
 typedef struct killed_part {
     struct killed_part *next;
     const ri_worker_t *worker;

@@ -50,7 +50,7 @@ const char *const ri_report_names[RI_REPORT_VALUES] = {
 #define REPORT_NAME(_value, _name) [RI_REPORT_##_value] = _name,
         RI_REPORT_LIST(REPORT_NAME)};
 
-/* What is known of a protocol. */
+/* The columns of a protocol. */
 typedef struct report_protocol {
     const char *name;
     ri_report_value_t messages; /* RI_REPORT_VALUES: no value has them */

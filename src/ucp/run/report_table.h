@@ -166,12 +166,15 @@ size_t ri_report_table_format_note(const char *name, const ri_report_row_t *row,
  * was torn. */
 int ri_report_table_is_line(const char *line);
 
-/** @return Whether a line says that a process was ended; then @a row has its rank and its name. */
+/** @return Whether a line says that a process was ended; then @a row has its rank and its name. A
+ * @a line of NULL says nothing. */
 int ri_report_table_parse_ended(const char *line, ri_report_row_t *row);
 
 /**
  * Read a line into what it says of a row; the other values of the row are kept. What a launcher has
  * put in front of the line is passed over.
+ *
+ * @param line  NULL: there is none.
  *
  * @return The table, or RI_REPORT_TABLES if this is not the line of a process; then the row is as
  *         it was.

@@ -84,7 +84,7 @@ static void worker_init_lock(ri_worker_t *worker)
     pthread_mutexattr_destroy(&attr);
 }
 
-/* What core has for all parts. */
+/* The members of a worker that serve all parts. */
 static void worker_init_core(ri_worker_t *worker)
 {
     ucs_list_head_init(&worker->conns);

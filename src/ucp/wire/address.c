@@ -22,10 +22,10 @@ void ri_wire_address_pack(ri_wire_address_t *prefix, const ri_wire_worker_t *wor
                                   .rank         = worker->rank};
 }
 
-/* What all versions have in common. */
+/* The part of an address that all versions have in common. */
 #define WIRE_ADDRESS_HEAD (offsetof(ri_wire_address_t, length) + 1)
 
-/* What version 2 began with. */
+/* The fields that are there since version 2. */
 #define WIRE_ADDRESS_LEAST offsetof(ri_wire_address_t, window_job)
 
 /* Read as much as there is of this library's part of an address, which begins as its part does.

@@ -40,7 +40,7 @@ typedef struct ri_wire_address {
 
 static_assert(sizeof(ri_wire_address_t) == 48, "wire format");
 
-/* What a worker says of itself, in its address and in hellos. */
+/* A worker's description of itself, in its address and in hellos. */
 typedef struct ri_wire_worker {
     uint64_t uid;   /* 0: not known */
     uint16_t am_id; /* 1 + the id that it takes active messages by; 0: not known */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What all versions have in common. */
+/* The part of a key that all versions have in common. */
 #define WIRE_RKEY_HEAD (offsetof(ri_wire_rkey_t, length) + 1)
 
 void ri_wire_rkey_init(ri_wire_rkey_t *rkey)

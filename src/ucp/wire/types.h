@@ -32,7 +32,7 @@ typedef enum ri_wire_greets {
     RI_WIRE_GREETS_ALWAYS /* all messages of the type have a hello */
 } ri_wire_greets_t;
 
-/* What an active message has besides its header. */
+/* The data of an active message besides its header. */
 typedef enum ri_wire_payload {
     RI_WIRE_PAYLOAD_NONE,    /* nothing */
     RI_WIRE_PAYLOAD_HERE,    /* a payload, which may be empty */
@@ -56,7 +56,7 @@ typedef struct ri_wire_field {
 
 struct ri_wire_msg;
 
-/* What is known of a type. */
+/* The description of a type of message. */
 typedef struct ri_wire_type_row {
     const char *name; /* as in protocol.md; NULL: there is no such type */
     uint8_t to;       /* ri_wire_to_t */

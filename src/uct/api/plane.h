@@ -28,7 +28,7 @@
 
 #include "../../ucs/base.h"
 
-/* What a plane can do. */
+/* The capabilities of a plane. */
 enum {
     RI_PLANE_READ   = 1 << 0, /* read from the remote side's memory */
     RI_PLANE_WRITE  = 1 << 1, /* write to the remote side's memory */
@@ -147,7 +147,7 @@ typedef struct ri_transfer {
     uint32_t immediate; /* if notify is set: what the remote side is told */
 } ri_transfer_t;
 
-/* What an operation takes: a time in ns, and the bytes that it moves in each ns beyond. */
+/* The cost of an operation: a time in ns, and the bytes that it moves in each ns beyond. */
 typedef struct ri_plane_cost {
     double call;
     double rate;

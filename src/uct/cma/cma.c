@@ -45,7 +45,7 @@ typedef struct cma_call {
                     unsigned long flags);
 } cma_call_t;
 
-/* What one call moves. */
+/* The segments that one call moves, at both ends. */
 typedef struct cma_lists {
     struct iovec local[CMA_BATCH];
     struct iovec remote[CMA_BATCH];
@@ -60,7 +60,7 @@ static const cma_call_t cma_call_write = {"process_vm_writev", process_vm_writev
 #define CMA_REMEDY_FILTER \
     "a container needs a seccomp profile that allows the call, or --cap-add SYS_PTRACE"
 
-/* What a person can do about a call that does not work at all. */
+/* The advice to a person about a call that does not work at all. */
 static const char *cma_remedy(int error)
 {
     switch (error) {

@@ -32,7 +32,7 @@
 
 #include "../api/plane.h"
 
-/* What another process needs to reach this one. On the wire. (protocol.md section 7) */
+/* The address by which another process reaches this one. On the wire. (protocol.md section 7) */
 typedef struct ri_cma_address {
     uint64_t host; /* ri_host_id(): process numbers mean the same */
     uint32_t pid;

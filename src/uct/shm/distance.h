@@ -22,7 +22,7 @@
  * no read is slow. Set by the configuration. */
 extern uint64_t ri_distance_far_ticks;
 
-/* What one process knows of the distance of another one. All 0: near, and nothing was read. */
+/* One process's record of the distance of another one. All 0: near, and nothing was read. */
 typedef struct ri_distance {
     uint32_t word; /* the word as it was read last */
     /* number of reads in succession that took long, at most RI_DISTANCE_FAR_TIMES */

@@ -67,7 +67,7 @@ int ri_host_may_reach(uint64_t a, uint64_t b)
     return (a != 0) && (b != 0) && (((a ^ b) & HOST_KERNEL_MASK) == 0);
 }
 
-/* What /proc says of a process. */
+/* The facts about a process in /proc. */
 typedef struct host_stat {
     char state;
     long threads;

@@ -34,7 +34,7 @@ int ri_host_may_reach(uint64_t a, uint64_t b);
  */
 uint64_t ri_host_process_start(uint32_t pid);
 
-/* What tells a process from all others of this host. On the wire. (protocol.md section 7) */
+/* The name of a process among all others of this host. On the wire. (protocol.md section 7) */
 typedef struct ri_host_process {
     uint64_t host;  /* ri_host_id(): process numbers mean the same; 0: it is not known */
     uint32_t pid;   /* number of the process */
@@ -44,7 +44,7 @@ typedef struct ri_host_process {
 /** @return This process; host is 0 where /proc cannot be read. */
 ri_host_process_t ri_host_process_self(void);
 
-/* What a look at a process has shown. */
+/* The results of a look at a process. */
 typedef enum ri_host_look {
     RI_HOST_RUNS,   /* the process exists, and a thread of it runs */
     RI_HOST_GONE,   /* no thread of it runs, whether or not its parent has noticed */

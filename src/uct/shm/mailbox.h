@@ -72,7 +72,7 @@ typedef enum ri_mailbox_state {
 #define RI_MAILBOX_WORD(_number, _state) \
     (((uint32_t)(_number) << RI_MAILBOX_STATE_BITS) | (_state))
 
-/* What is said of an operation. The mailbox looks at the lengths only. */
+/* The description of an operation. The mailbox looks at the lengths only. */
 typedef struct ri_mailbox_head {
     uint16_t kind;   /* which operation (rma/serve.h) */
     uint16_t length; /* bytes of the memory that it is about, at most RI_MAILBOX_LONG */

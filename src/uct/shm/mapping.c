@@ -36,7 +36,7 @@ typedef struct maps_line {
     ri_mapping_place_t place; /* of its start; inode 0: it cannot be viewed */
 } maps_line_t;
 
-/* What a look at all mappings is for. @return Whether it is to go on. */
+/* Called for each mapping. @return Whether the look at all mappings is to go on. */
 typedef int (*maps_func_t)(const maps_line_t *line, void *arg);
 
 static uint64_t maps_ipc_namespace(void)

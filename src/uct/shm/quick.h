@@ -25,7 +25,7 @@
  * ring is quick. Set by the configuration. */
 extern double ri_quick_rate;
 
-/* What the sender knows of one ring. All 0: it is taken for quick, until it is known. */
+/* The sender's record of one ring. All 0: it is taken for quick, until it is known. */
 typedef struct ri_quick {
     uint32_t slow; /* slow payloads less two for each quick one, 0 to RI_QUICK_TIMES */
     uint32_t passed_by; /* payloads that went another way, as the ring is slow */

@@ -152,7 +152,7 @@ typedef struct ri_ring_record {
     uint8_t payload[RI_RING_INLINE]; /* a longer one is in the lines that follow */
 } ri_ring_record_t;
 
-/* What the writer of a record does about long messages of its reader. */
+/* The hints of a record's writer about long messages of its reader. */
 enum {
     RI_RING_HINT_WAITS = 1 << 0, /* the writer waits for them */
     RI_RING_HINT_SOON  = 1 << 1, /* the writer asks for them soon after they have come */
@@ -189,7 +189,7 @@ typedef struct ri_ring_control {
 #define RI_RING_VERSION      3
 #define RI_RING_CONTROL_SIZE 8192
 
-/* What the sender has made of the shelf (ri_ring_control_t.shelf_state). */
+/* The states of the shelf, set by the sender (ri_ring_control_t.shelf_state). */
 enum {
     RI_RING_SHELF_UNSEEN, /* the sender has not looked at the shelf yet */
     RI_RING_SHELF_MAPPED, /* the sender has mapped the shelf */

@@ -66,7 +66,8 @@ typedef struct ri_shelf_head {
 
 static_assert(sizeof(ri_shelf_head_t) == 2 * RI_CACHE_LINE, "no false sharing");
 
-/* What both ends have: the memory, and the position of the next part, modulo 2^32. */
+/* The part of a shelf that both ends have: the memory, and the position of the next part, modulo
+ * 2^32. */
 typedef struct ri_shelf {
     ri_shelf_head_t *head;  /* NULL: the end is not open */
     ri_shelf_mark_t *marks; /* by place */

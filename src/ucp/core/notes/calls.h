@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* What the time of a call in the library was spent for. */
+/* The purposes that the time of a call in the library is spent for. */
 typedef enum ri_call {
     RI_CALL_SEND,
     RI_CALL_RECV, /* receives and probes */

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-/* What a file begins with, the version of its format, and what each block begins with. */
+/* The first bytes of a file, the version of its format, and what each block begins with. */
 #define RI_TIMELINE_MAGIC   "ucxritl"
 #define RI_TIMELINE_VERSION 1
 #define RI_TIMELINE_MARK    0x4b4c4254u

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a variable takes, and the type of its member in ri_config_t. */
+/* The kind of a variable's values, and the type of its member in ri_config_t. */
 typedef enum ri_config_type {
     RI_CONFIG_SIZE,    /* size_t: bytes */
     RI_CONFIG_COUNT,   /* unsigned */
@@ -76,7 +76,7 @@ static inline int ri_config_value_is_text(const ri_config_field_t *field)
            (field->type == RI_CONFIG_TEXT);
 }
 
-/* What is in front of the file name in a RI_CONFIG_REPORT. */
+/* The word in front of the file name in a RI_CONFIG_REPORT. */
 #define RI_CONFIG_REPORT_JSON "json:"
 
 /** @return The name of the file in the value of a RI_CONFIG_REPORT, which points into @a value;

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stock reads instead. */
+/* The values that stock reads instead. */
 #define SCHEME_STOCK_DEFAULT "auto"
 
 /* Serialises changes of the environment among the threads that read configurations. */

@@ -18,7 +18,7 @@
 /* The variable with the prefix that Open MPI gives UCX; it wins where both are set. */
 #define RI_SWITCH_PREFIXED "MPI_" RI_SWITCH_VARIABLE
 
-/* What a value says. */
+/* The meanings of a value. */
 typedef enum ri_switch {
     RI_SWITCH_UNSET, /* there is no value */
     RI_SWITCH_ON,    /* recv_init, in upper or lower case */

@@ -183,7 +183,7 @@ struct ri_conn {
         ucs_list_link_t late_link; /* in worker->rtr.late_conns; self-linked if not */
     } rtr;
 
-    /* What was logged of it (core/tell.h). */
+    /* Events of the conn that were logged (core/tell.h). */
     struct {
         /* protocols whose first use was logged, a bit each (tag/send_tell.h) */
         uint32_t protocols : 31;
@@ -219,7 +219,7 @@ struct ri_conn {
         int on;          /* the latest message is one of a row that both sides can copy */
     } row;
 
-    /* What its close looks at (run/close.h). */
+    /* State for its close (run/close.h). */
     struct {
         uint64_t seen; /* how far the peer was at `since`; 0: it was not looked at */
         double since;  /* of worker->closes.attended */

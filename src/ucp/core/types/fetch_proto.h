@@ -13,16 +13,16 @@
 #include "types.h"
 #include "msg_kind.h"
 
-/* What the slot says of a message that both sides may copy (proto/coop/coop_recv.h). */
+/* The slot of a message that both sides may copy (proto/coop/coop_recv.h). */
 typedef struct ri_coop_named ri_coop_named_t;
 
-/* What a fetch goes by, besides its receive and stream. */
+/* The arguments of a fetch, besides its receive and stream. */
 typedef struct ri_fetch_terms {
     const ri_arrival_t *arrival; /* the RTS or POOL; its data is checked */
     const ri_coop_named_t *slot; /* the slot that the RTS names; NULL: it names none */
 } ri_fetch_terms_t;
 
-/* What a fetch can lack, so that another one is chosen. */
+/* The results by which a fetch is refused, so that another one is chosen. */
 typedef enum ri_fetch_lacks {
     RI_FETCH_LACKS_NOTHING,
     RI_FETCH_LACKS_SLOT, /* the slot cannot be used: it is as if the RTS named none */

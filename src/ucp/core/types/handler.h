@@ -25,7 +25,7 @@
 #include "../../../uct/ib/rc/rc_channel.h"
 #include "../../../uct/shm/ring.h"
 
-/* What UCX hands over with an active message, besides its header and its data. */
+/* The arguments of an active message, besides its header and its data. */
 typedef struct ri_with_am {
     void *data; /* the data, or the descriptor of data that is still at the sender */
     /* UCP_AM_RECV_ATTR_*: whether `data` may be kept, and what it is */

@@ -35,7 +35,7 @@ typedef struct ri_match {
     ucs_list_link_t unexpected; /* all unexpected messages, oldest first */
 } ri_match_t;
 
-/* What was learnt of receives of one tag and mask, or of one sender. */
+/* The record of receives of one tag and mask, or of one sender. */
 typedef struct ri_sender {
     uint64_t tag;       /* masked */
     uint64_t mask;      /* of the receives, or the sender mask */

@@ -44,7 +44,7 @@ enum {
     RI_REQ_POSTED    = 1 << 7  /* in the posted queue: can be cancelled */
 };
 
-/* What all kinds of requests begin with. */
+/* The head of all kinds of requests. */
 struct ri_req {
     uint64_t mark; /* RI_REQ_MARK or RI_REQ_MARK_FREE; over stock's status and flags */
     ri_worker_t *worker;     /* the worker of its operation, whose pool it may be of */

@@ -10,7 +10,7 @@
 
 #include "types.h"
 
-/* What becomes of an operation that has ended at its origin. */
+/* How an operation goes on that has ended at its origin. */
 typedef enum ri_rma_kind {
     RI_RMA_GET, /* get, fetch: it is over */
     RI_RMA_PUT, /* put, post: it may be under way to its target */

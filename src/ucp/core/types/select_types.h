@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the choice depends on. Planes: RI_PLANE_*, of the one between the two processes. READ:
- * the receiver can read the sender's memory; WRITE: the sender can write the receiver's. */
+/* The facts by which a protocol is chosen. Planes: RI_PLANE_*, of the one between the two
+ * processes. READ: the receiver can read the sender's memory; WRITE: the sender can write the
+ * receiver's. */
 typedef struct ri_select_param {
     int self;
     int sync;

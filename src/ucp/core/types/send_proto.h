@@ -19,7 +19,7 @@
 
 #include <stddef.h>
 
-/* What a send goes by, besides its request. */
+/* The arguments of a send, besides its request. */
 typedef struct ri_send_terms {
     const ucp_request_param_t *param; /* of the application's call */
     const ri_rtr_t *rtr;              /* the RTR for the message; NULL: there is none */
@@ -27,7 +27,7 @@ typedef struct ri_send_terms {
     int sync;       /* the send is synchronous: it completes when it was matched */
 } ri_send_terms_t;
 
-/* What a protocol can lack, so that another one is chosen: what `take` returns. */
+/* The results of `take`: how a protocol refuses a send, so that another one is chosen. */
 enum {
     RI_SEND_LACKS_RTR  = 1 << 0, /* the RTR cannot be used (any more) */
     RI_SEND_LACKS_POOL = 1 << 1, /* the pool has no buffer that the plane can reach */

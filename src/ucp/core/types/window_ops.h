@@ -38,7 +38,7 @@ typedef void (*ri_window_tell_t)(uint32_t job, uint32_t rank);
 #define RI_WINDOW_BEGAN_SYMBOL "ucxri_window_began"
 typedef void (*ri_window_began_t)(int is_named);
 
-/* What is known of a rank of MPI_COMM_WORLD. */
+/* How a rank of MPI_COMM_WORLD can be reached. */
 #define RI_WINDOW_RANK_SYMBOL "ucxri_window_rank"
 typedef enum ri_window_rank {
     RI_WINDOW_RANK_UNUSED, /* this process has given its address to nobody: nobody knows of it */
@@ -84,7 +84,7 @@ typedef struct ri_window_command {
     uint8_t reserved[5];
 } ri_window_command_t;
 
-/* What has become of a command. */
+/* How far a command was carried out. */
 typedef enum ri_window_served {
     RI_WINDOW_SERVED_BAD, /* the command cannot be carried out */
     RI_WINDOW_SERVED_DONE,

@@ -138,7 +138,7 @@ ucs_status_t ri_coop_copy_fail(ri_coop_t *coop, uint32_t why, uint32_t *count_p)
     return status;
 }
 
-/* What does a failed copy mean for the next ones? */
+/* Note a copy that has failed, by which later ones are chosen or refused. */
 static void coop_note_failure(ri_coop_t *coop, ucs_status_t status)
 {
     ri_peer_t *peer = ri_coop_side_peer(coop);

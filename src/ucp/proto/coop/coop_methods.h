@@ -32,7 +32,7 @@
 /* The number of lengths, each twice the one before, whose messages are measured apart. */
 #define RI_COOP_METHODS_LENGTHS 12
 
-/* What messages have taken, in ticks (ucs/clock.h); 0: not known. */
+/* The time that messages have taken, in ticks (ucs/clock.h); 0: not known. */
 typedef struct ri_coop_cost {
     uint64_t period;   /* from the end of one to the end of the next */
     uint64_t duration; /* from where it is matched to its end */

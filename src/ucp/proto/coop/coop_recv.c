@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stands for the address of a receive that only this side writes. */
+/* The address that is named of a receive that only this side writes. */
 #define COOP_NOWHERE 1
 
 /* The memory of a ring that the stream has given up, while copies need its slots. */
@@ -293,7 +293,7 @@ static ri_coop_t *coop_of_slot(const ri_stream_t *stream, const ri_ring_slot_t *
     return NULL;
 }
 
-/* What the sender was writing when its slot was closed. */
+/* The part that the sender was writing when its slot was closed. */
 typedef struct coop_closing {
     const ri_ring_slot_t *slot;
     uint32_t writing; /* units */

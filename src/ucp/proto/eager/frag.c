@@ -217,7 +217,7 @@ const ri_send_proto_t ri_send_proto_eager_frags = {
         .start   = frag_start,
         RI_SEND_COUNTS(tx_eager_am)};
 
-/* What misses pieces when its sender has closed the stream never gets them. */
+/* A message that misses pieces when its sender has closed the stream never gets them. */
 static int frag_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)
 {
     return (need == RI_STREAM_NEED_DATA) &&

@@ -13,7 +13,7 @@
 #include "../../link/recv_memory.h"
 #include "../../../uct/ib/ud/ud.h"
 
-/* What both sides have. */
+/* The part of a transfer that both sides have. */
 typedef struct ri_ud_run {
     ri_net_transfer_t op;
     ri_ud_op_t ud;
@@ -21,7 +21,7 @@ typedef struct ri_ud_run {
     int ended; /* the plane has said that the transfer has ended; op.status tells how */
 } ri_ud_run_t;
 
-/* What a message that is received does for the protocol that its receive waits by. */
+/* Calls of a transfer that receives, for the protocol that its receive waits by. */
 typedef struct ri_ud_recv_calls {
     /** There is a queue pair now, and the sender is to be told of @a target. NULL: one was there
      * from the start. */

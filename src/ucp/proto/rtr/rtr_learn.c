@@ -41,7 +41,7 @@ static int rtr_was_prompt(const ri_worker_t *worker, uint32_t posted_us)
     return posted_us - worker->activity.received_us < RTR_BUSY;
 }
 
-/* What the application did before the message had its receive, or between them. */
+/* How the application spent the time before the message had its receive, or between them. */
 static rtr_meanwhile_t rtr_meanwhile(const ri_recv_req_t *recv, uint32_t now)
 {
     const ri_worker_t *worker = recv->super.worker;

@@ -47,11 +47,11 @@ void ri_rtr_queue_await(ri_recv_req_t *recv, ri_recv_req_t **waiters);
 /** Take a QUEUED receive out of where it waits. The caller changes its state. */
 void ri_rtr_queue_remove(ri_recv_req_t *recv);
 
-/** What a QUEUED receive waits for is over: put it in the queue of its worker. */
+/** Put a QUEUED receive in the queue of its worker, as it does not have to wait any more. */
 void ri_rtr_queue_again(ri_recv_req_t *recv);
 
-/** What all of @a waiters wait for is over: put them in the queue of their worker. There may be
- * none. */
+/** Put all of @a waiters in the queue of their worker, as they do not have to wait any more. There
+ * may be none. */
 void ri_rtr_queue_release(ri_recv_req_t **waiters);
 
 #endif

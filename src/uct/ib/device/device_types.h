@@ -15,7 +15,7 @@
 
 #include <pthread.h>
 
-/* What kinds of ports understand each other. On the wire. */
+/* Kinds of ports: those of one kind understand each other. On the wire. */
 typedef enum ri_ib_link {
     RI_IB_LINK_INFINIBAND = 1,
     RI_IB_LINK_ROCE       = 2, /* of a version that is not known */
@@ -40,7 +40,7 @@ typedef struct ri_ib_address {
 /* Events of a device that are kept for those who have not seen them. */
 #define RI_IB_EVENTS_KEPT 64u
 
-/* What a device has told, see events.h. */
+/* The events of a device, see events.h. */
 typedef struct ri_ib_event {
     enum ibv_event_type type;
     uint32_t qp; /* number of the queue pair that the event is about, or 0 */
@@ -59,7 +59,7 @@ typedef struct ri_ib_events {
     ri_ib_event_t ring[RI_IB_EVENTS_KEPT];
 } ri_ib_events_t;
 
-/* What one plane has seen of the events of its device. */
+/* One plane's view of the events of its device. */
 typedef struct ri_ib_events_seen {
     unsigned count; /* ri_ib_events_t.count at the latest look */
     unsigned moves; /* ri_ib_address_t.moves at the latest look */
@@ -84,7 +84,7 @@ typedef struct ri_ib_device {
     enum ibv_mtu mtu;
     ri_ib_address_t address; /* under events.lock: ri_ib_address_get() copies it */
 
-    /* What it can do: */
+    /* The capabilities of the device: */
     uint32_t max_message; /* bytes of a work request */
     unsigned max_wr;      /* work requests of a queue */
     unsigned max_sge;     /* segments of a work request */

@@ -21,7 +21,7 @@
 
 #define LINK_ROCE_SL_MAX 7u
 
-/* What networks of RoCE v2 that have been set up for UCX expect: its own default. */
+/* The value that networks of RoCE v2 which were set up for UCX expect: its own default. */
 #define LINK_ROCE_V2_CLASS 106
 
 #define LINK_HOP_LIMIT 64

@@ -18,13 +18,13 @@
 
 typedef struct ri_reg_cache ri_reg_cache_t;
 
-/* What the device does to memory, and remote processes through it. */
+/* The kinds of access to memory, of the device and of remote processes through it. */
 enum {
     RI_REG_READ  = 1 << 0,
     RI_REG_WRITE = 1 << 1
 };
 
-/* What registration gave; the cache only keeps it. */
+/* The results of a registration; the cache only keeps them. */
 typedef struct ri_reg_keys {
     void *handle;
     uint32_t lkey;
@@ -61,7 +61,7 @@ typedef struct ri_registration {
     ucs_list_link_t list; /* without references: in lru, or in dead if detached */
 } ri_registration_t;
 
-/* What the cache has to do with its device. Called by the threads that get and put, several
+/* The functions of the cache's device. Called by the threads that get and put, several
  * at a time, and with no lock held; they may map and unmap memory, but not call the cache. */
 typedef struct ri_reg_ops {
     /**

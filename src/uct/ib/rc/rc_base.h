@@ -25,7 +25,8 @@
 
 #include "../device/plane_common.h"
 
-/* What a queue pair needs to be connected with another. On the wire. (protocol.md section 7) */
+/* The address of a queue pair, by which another is connected with it. On the wire. (protocol.md
+ * section 7) */
 typedef struct ri_rc_address {
     uint8_t version; /* RI_RC_ADDRESS_VERSION */
     uint8_t link;    /* ri_ib_link_t */
@@ -64,7 +65,7 @@ typedef struct ri_rc_cursor {
  * requests has ended; then in the plane's ended, until the user was told. */
 typedef struct ri_rc_op {
     ucs_list_link_t list;
-    ri_plane_op_t *user; /* to be told of the end */
+    ri_plane_op_t *user; /* is told of the end */
     struct ri_rc_ep *ep;
     enum ibv_wr_opcode opcode;
     ri_rc_cursor_t local;

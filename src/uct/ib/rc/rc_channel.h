@@ -63,7 +63,7 @@ typedef struct ri_channel_record {
 
 static_assert(sizeof(ri_channel_record_t) == 24, "wire format");
 
-/* What a record has beside its payload: the header and the sum. */
+/* The bytes of a record beside its payload: the header and the sum. */
 #define RI_CHANNEL_EXTRA (sizeof(ri_channel_record_t) + sizeof(uint64_t))
 
 /*

@@ -205,7 +205,7 @@ static size_t rc_ep_address(ri_plane_ep_t *super, void *address_p)
     return sizeof(address);
 }
 
-/* What is wrong with an address. @return NULL: nothing that can be told from here. */
+/* Check an address. @return The fault in words; NULL: none that can be told from here. */
 static const char *rc_address_check(const ri_rc_address_t *address)
 {
     if (address->version != RI_RC_ADDRESS_VERSION) {

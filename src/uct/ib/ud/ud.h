@@ -36,7 +36,7 @@
 
 #include "ud_wire.h"
 
-/* What a transfer tells its protocol, in whose memory this is until done(). Neither is called
+/* The calls of a transfer to its protocol, in whose memory this is until done(). Neither is called
  * from within the call that began the transfer. They may begin and cancel others, and end
  * ways. */
 typedef struct ri_ud_op {
@@ -62,7 +62,7 @@ typedef struct ri_ud_list {
     uint64_t length; /* of the message, not 0 */
 } ri_ud_list_t;
 
-/* What the plane has besides ri_plane_ops_t. */
+/* The functions of the plane besides ri_plane_ops_t. */
 typedef struct ri_ud_ops {
     /**
      * Receive a message.

@@ -40,8 +40,8 @@
 
 typedef struct ri_ud_ep ri_ud_ep_t;
 
-/* What receives and sends have in common: the first member of either. It is freed when the protocol
- * is told of its end, by progress or by the end of the way. */
+/* The part that receives and sends have in common: the first member of either. It is freed when the
+ * protocol is told of its end, by progress or by the end of the way. */
 typedef struct ri_ud_transfer {
     /* in the list of the plane, or of its way, that belongs to its state */
     ucs_list_link_t list;
@@ -255,7 +255,7 @@ typedef struct ri_ud_plane {
     /* receives and sends whose protocols are to be told of the end */
     ucs_list_link_t ended;
 
-    /* What is being put together for one call of the device: */
+    /* Work requests that are put together for one call of the device: */
     unsigned num_recvs; /* in recv_wrs, all of one receive: ud_place.h */
     struct ibv_recv_wr recv_wrs[RI_UD_CHAIN];
     struct ibv_sge recv_sges[RI_UD_CHAIN * RI_UD_SGE_MAX];

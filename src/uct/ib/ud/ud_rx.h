@@ -36,7 +36,7 @@ typedef enum ri_ud_rx_state {
 
 typedef struct ri_ud_rx ri_ud_rx_t;
 
-/* What a receiver's owner does for it. No function of the table calls the receiver. */
+/* The calls of a receiver to its owner. No function of the table calls the receiver. */
 typedef struct ri_ud_rx_ops {
     /** Post the memory of a landing behind all that is posted. */
     void (*post)(ri_ud_rx_t *rx, uint32_t landing);
