@@ -264,55 +264,97 @@ static void usage(void)
            "  -c  what is claimed at once if both copy (64k)\n");
 }
 
-int main(int argc, char **argv)
+/* What the command line says. */
+typedef struct settings {
+    size_t sizes[BENCH_MAX_SIZES];
+    int num_sizes;
+    size_t chunk;   /* what is claimed at once if both copy */
+    double batches; /* of each size and case */
+    double cpus[2];
+} settings_t;
+
+/* Reads the command line. Returns 0 if the program is to go on; else it has said why not. */
+static int parse(int argc, char **argv, settings_t *settings, int *status)
 {
     const char *list = "1k,4k,16k,64k,256k,1m,4m,16m";
-    size_t sizes[BENCH_MAX_SIZES], chunk[BENCH_MAX_SIZES];
-    double batches = 21;
-    side_t side    = {0};
-    double cpus[2];
-    int num_sizes, wait_status, opt, i;
-    pid_t parent, child;
-    size_t at;
+    size_t chunk[BENCH_MAX_SIZES];
+    int opt, i;
 
-    chunk[0] = 64 << 10;
+    *status           = EXIT_FAILURE;
+    settings->chunk   = 64 << 10;
+    settings->batches = 21;
     while ((opt = getopt(argc, argv, "s:b:c:h")) != -1) {
         switch (opt) {
         case 's':
             list = optarg;
             break;
         case 'b':
-            if (bench_parse_number("-b", optarg, 1, BENCH_MAX_BATCHES, &batches)) {
-                return EXIT_FAILURE;
+            if (bench_parse_number("-b", optarg, 1, BENCH_MAX_BATCHES,
+                                   &settings->batches)) {
+                return -1;
             }
             break;
         case 'c':
             if ((bench_parse_sizes(optarg, chunk) != 1) || (chunk[0] == 0)) {
-                return EXIT_FAILURE;
+                return -1;
             }
+            settings->chunk = chunk[0];
             break;
         case 'h':
             usage();
-            return EXIT_SUCCESS;
+            *status = EXIT_SUCCESS;
+            return -1;
         default:
-            return EXIT_FAILURE;
+            return -1;
         }
     }
-    num_sizes = bench_parse_sizes(list, sizes);
-    if ((num_sizes < 0) || (argc - optind != 2) ||
-        bench_parse_number("cpu", argv[optind], 0, CPU_SETSIZE - 1, &cpus[0]) ||
-        bench_parse_number("cpu", argv[optind + 1], 0, CPU_SETSIZE - 1, &cpus[1])) {
+    settings->num_sizes = bench_parse_sizes(list, settings->sizes);
+    if ((settings->num_sizes < 0) || (argc - optind != 2) ||
+        bench_parse_number("cpu", argv[optind], 0, CPU_SETSIZE - 1, &settings->cpus[0]) ||
+        bench_parse_number("cpu", argv[optind + 1], 0, CPU_SETSIZE - 1,
+                           &settings->cpus[1])) {
         fprintf(stderr, "cma_copy: two CPUs are needed; see -h\n");
-        return EXIT_FAILURE;
+        return -1;
     }
-    for (i = 0; i < num_sizes; ++i) {
-        if ((sizes[i] == 0) || (sizes[i] > MAX_SIZE)) {
+    for (i = 0; i < settings->num_sizes; ++i) {
+        if ((settings->sizes[i] == 0) || (settings->sizes[i] > MAX_SIZE)) {
             fprintf(stderr, "cma_copy: sizes are from 1 to %lu\n", MAX_SIZE);
-            return EXIT_FAILURE;
+            return -1;
         }
     }
+    return 0;
+}
 
-    side.chunk  = chunk[0];
+/* The second process: the sender, which ends with the first one. */
+static void run_child(side_t *side, const settings_t *settings, pid_t parent)
+{
+    size_t at;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(EXIT_FAILURE);
+    }
+    pin(settings->cpus[1]);
+    waiting_parent = parent;
+    side->peer     = parent;
+    for (at = 0; at < MAX_SIZE; ++at) {
+        side->own[at] = side->shared->data[at] = (char)(at * 7 + 1);
+    }
+    run(side, settings->sizes, settings->num_sizes, (int)settings->batches);
+    _exit(EXIT_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+    settings_t settings;
+    side_t side = {0};
+    int status, wait_status;
+    pid_t parent, child;
+
+    if (parse(argc, argv, &settings, &status) != 0) {
+        return status;
+    }
+    side.chunk  = settings.chunk;
     side.shared = mmap(NULL, sizeof(*side.shared), PROT_READ | PROT_WRITE,
                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     side.own = mmap(NULL, MAX_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -321,32 +363,21 @@ int main(int argc, char **argv)
         fail("mmap");
     }
 
-    pin(cpus[1]); /* fails before there is a second process that would wait */
-    pin(cpus[0]);
+    pin(settings.cpus[1]); /* fails before there is a second process that would wait */
+    pin(settings.cpus[0]);
     parent = getpid();
     child  = fork();
     if (child < 0) {
         fail("fork");
     }
     if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) {
-            _exit(EXIT_FAILURE);
-        }
-        pin(cpus[1]);
-        waiting_parent = parent;
-        side.peer      = parent;
-        for (at = 0; at < MAX_SIZE; ++at) {
-            side.own[at] = side.shared->data[at] = (char)(at * 7 + 1);
-        }
-        run(&side, sizes, num_sizes, (int)batches);
-        _exit(EXIT_SUCCESS);
+        run_child(&side, &settings, parent);
     }
 
     side.peer     = child;
     side.receiver = 1;
     memset(side.own, 0, MAX_SIZE);
-    run(&side, sizes, num_sizes, (int)batches);
+    run(&side, settings.sizes, settings.num_sizes, (int)settings.batches);
     waitpid(child, &wait_status, 0);
     return EXIT_SUCCESS;
 }

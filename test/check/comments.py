@@ -6,11 +6,11 @@ Usage: comments.py ROOT
 In src: no comment has more than 100 columns; each function that a header declares or defines has a
 comment in front of it, which says what is returned, if anything is: by @return, or by another
 function, as in "as NAME()" or "see NAME"; the comment names the parameters through which something
-is returned (*_p) and the flags (is_* and the like), or another function that has them; no comment has words that mean another one, such as "of
-these" or "as above", or says "so many"; a flag and its value are on one line; and no function has
-more than 60 lines between its braces. In src and test: a source file of 80 lines or more has a head
-comment of its own, no comment has "likewise", "of these" or "so many", and no file has more than
-600 lines. In NEWS and *.md of the root, docs, test and contrib: no line has more than 100 columns,
+is returned (*_p), the flags (is_* and the like), those that are compared with NULL and the unit of a
+double, or another function that has them; no comment has words that mean another one, such as "of these" or "as above", or says "so many"; and a flag and its
+value are on one line. In src and test: no function has more than 60 lines between its braces, a
+source file of 80 lines or more has a head comment of its own, no comment has "likewise", "of these"
+or "so many", and no file has more than 600 lines. In NEWS and *.md of the root, docs, test and contrib: no line has more than 100 columns,
 except in tables (lines that begin with |) and in preformatted text (lines indented by 4, or between
 ```); and no cell of a table has two sentences.
 """
@@ -35,6 +35,10 @@ SAYS_RESULT = re.compile(r"@return\b|\b[Aa]s (@ref )?\w+\(\)|\b[Ss]ee (@ref )?\w
 # Parameters whose types say nothing of them, and a function that is referred to
 NAMED_PARAM = re.compile(r"\*+(\w+_p)\b|\bint ((?:is|has|was|may|can)_\w+)")
 OTHER_FUNCTION = re.compile(r"\b\w+\(\)|@ref")
+# A pointer, and a number whose unit its name does not say
+POINTER_PARAM = re.compile(r"[ *]\*(\w+)(?<!_p)(?=[,)])")
+NUMBER_PARAM = re.compile(r"\bdouble \*?(?!\w*(?:seconds|_ns|_us)\b)(\w+)(?<!_p)(?=[,)])")
+DEFINITION = re.compile(r"^(?:[A-Za-z_][\w *]*[ *])?(\w+)\([^{};]*\)\n\{\n(.*?)^\}", re.M | re.S)
 # Its end, and the next one
 SECOND_SENTENCE = re.compile(r"[a-z0-9X)]\. [A-Z]")
 # What is understood only by who has read another comment, or the line above. With a noun behind it,
@@ -109,6 +113,32 @@ def wrong_parameters(path, lines):
                 yield f"{path}:{line}: the comment of {name} does not name {parameter}"
 
 
+def bodies(root):
+    """The bodies of all functions of src by name."""
+    found = {}
+    for _, lines in sources(root, "src", (".c", ".h")):
+        for function in DEFINITION.finditer("\n".join(lines)):
+            found[function.group(1)] = function.group(2)
+    return found
+
+
+def wrong_pointers_and_times(path, lines, body_of):
+    """Parameters of which a reader cannot know that they may be NULL, or of what unit they are."""
+    for line, name, _, comment in functions(lines):
+        prototype = re.search(rf"\b{name}\(([^{{;]*)", "\n".join(lines[line - 1:line + 9])).group(1)
+        if comment is None or OTHER_FUNCTION.search(comment):
+            continue
+        for found in POINTER_PARAM.finditer(prototype):
+            is_compared = rf"(?<![*>.\w]){found.group(1)} [!=]= NULL"
+            if "NULL" not in comment and re.search(is_compared, body_of.get(name, "")):
+                yield f"{path}:{line}: the comment of {name} does not say what a {found.group(1)} " \
+                      "of NULL is"
+        for found in NUMBER_PARAM.finditer(prototype):
+            if not re.search(rf"\b{found.group(1)}\b", comment):
+                yield f"{path}:{line}: the comment of {name} does not say what unit " \
+                      f"{found.group(1)} has"
+
+
 def has_head(lines):
     """Whether there is a comment on the whole file, in the block of the licence or behind it."""
     licence = next((i for i, line in enumerate(lines) if line.endswith("*/")), 0)
@@ -159,15 +189,18 @@ def wrong_fields(path, lines):
 
 
 def long_functions(path, lines):
-    """Bodies: from a brace in column 0 to the next one."""
-    begin = None
+    """Bodies: from a brace in column 0 to the next one; or in column 4, within a class."""
+    begin = {}
     for number, line in enumerate(lines, 1):
-        if line == "{":
-            begin = number
-        elif line == "}" and begin is not None:
-            if number - begin - 1 > MAX_BODY:
-                yield f"{path}:{begin}: a function of {number - begin - 1} lines"
-            begin = None
+        indent = line[:-1]
+        if indent not in ("", "    "):
+            continue
+        if line.endswith("{"):
+            begin[indent] = number
+        elif line.endswith("}") and indent in begin:
+            length = number - begin.pop(indent) - 1
+            if length > MAX_BODY:
+                yield f"{path}:{number - length - 1}: a function of {length} lines"
 
 
 def main():
@@ -175,15 +208,18 @@ def main():
         sys.exit(__doc__)
     root = sys.argv[1]
     wrong = []
+    body_of = bodies(root)
     for path, lines in sources(root, "src", (".c", ".h")):
         wrong += long_comments(path, lines)
         if path.endswith(".h"):
             wrong += wrong_functions(path, lines)
             wrong += wrong_parameters(path, lines)
+            wrong += wrong_pointers_and_times(path, lines, body_of)
             wrong += wrong_fields(path, lines)
         wrong += long_functions(path, lines)
         wrong += refused_words(path, lines, REFUSED)
     for path, lines in sources(root, "test", (".c", ".h", ".cc")):
+        wrong += long_functions(path, lines)
         wrong += refused_words(path, lines, {words: REFUSED[words] for words in REFUSED_IN_TESTS})
     for folder in ("src", "test"):
         for path, lines in sources(root, folder, (".c", ".cc")):

@@ -161,10 +161,12 @@ private:
     void add(const std::string &text, const state_t &state);
     void apply(state_t *state, int origin, int op, const char *by);
     void server_steps(const state_t &state, int which);
+    void server_take_steps(state_t next, int which);
     void server_serve_steps(const state_t &state, int which);
     void unmap_steps(const state_t &state);
     void origin_steps(const state_t &state);
     void origin_next(state_t state);
+    void origin_ring_steps(state_t next);
     void origin_wait_steps(const state_t &state);
     void origin_withdraw_steps(state_t state);
     void origin_begun_steps(const state_t &state);

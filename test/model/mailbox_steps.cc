@@ -120,6 +120,31 @@ void mailbox_model_t::server_steps(const state_t &state, int which)
     }
 }
 
+/* The next entry up to the doorbell is taken, or there is none. */
+void mailbox_model_t::server_take_steps(state_t next, int which)
+{
+    server_t &server = next.server[which];
+    entry_t &entry   = next.entry[server.number % DEPTH];
+
+    if (server.number == server.end) {
+        next.lock = UNLOCKED;
+        server.at = (which == 1) ? SERVER_FALL : SERVER_IDLE;
+        add(std::string(names[which]) + " unlocks", next);
+    } else if ((entry.status == POSTED) &&
+               ((entry.number == server.number) || (m_mutation == MUT_NUMBER))) {
+        if (m_mutation == MUT_SERVE_CAS) {
+            server.at = SERVER_STORE;
+        } else {
+            entry.status = SERVING;
+            server.at    = SERVER_COPY;
+        }
+        add(text_of(names[which], "takes", server.number), next);
+    } else {
+        ++server.number;
+        add(text_of(names[which], "does not find", server.number - 1), next);
+    }
+}
+
 void mailbox_model_t::server_serve_steps(const state_t &state, int which)
 {
     const char *who  = names[which];
@@ -141,25 +166,7 @@ void mailbox_model_t::server_serve_steps(const state_t &state, int which)
         add(text_of(who, "sees the doorbell", server.end), next);
         break;
     case SERVER_TAKE:
-        if (server.number == server.end) {
-            next.lock = UNLOCKED;
-            server.at = (which == 1) ? SERVER_FALL : SERVER_IDLE;
-            add(std::string(who) + " unlocks", next);
-            break;
-        }
-        if ((entry.status == POSTED) &&
-            ((entry.number == server.number) || (m_mutation == MUT_NUMBER))) {
-            if (m_mutation == MUT_SERVE_CAS) {
-                server.at = SERVER_STORE;
-            } else {
-                entry.status = SERVING;
-                server.at    = SERVER_COPY;
-            }
-            add(text_of(who, "takes", server.number), next);
-        } else {
-            ++server.number;
-            add(text_of(who, "does not find", server.number - 1), next);
-        }
+        server_take_steps(next, which);
         break;
     case SERVER_STORE:
         entry.status = SERVING;
@@ -264,6 +271,24 @@ void mailbox_model_t::origin_next(state_t state)
     }
 }
 
+/* The doorbell rings for the operation that is posted. */
+void mailbox_model_t::origin_ring_steps(state_t next)
+{
+    origin_t &origin = next.origin;
+    char what        = kind(next, origin.op);
+
+    next.doorbell = ++origin.next;
+    if (what == 'P') {
+        ++origin.op;
+        origin.at = ORIGIN_NEXT;
+    } else if (origin.calling) {
+        origin.at = ORIGIN_CALL;
+    } else {
+        origin_waits(&next, origin.next, GOAL_ASK);
+    }
+    add("origin rings", next);
+}
+
 void mailbox_model_t::origin_steps(const state_t &state)
 {
     state_t next     = state;
@@ -290,20 +315,9 @@ void mailbox_model_t::origin_steps(const state_t &state)
         origin.at    = ORIGIN_RING;
         add(text_of("origin", "posts", origin.next), next);
         break;
-    case ORIGIN_RING: {
-        char what     = kind(state, origin.op);
-        next.doorbell = ++origin.next;
-        if (what == 'P') {
-            ++origin.op;
-            origin.at = ORIGIN_NEXT;
-        } else if (origin.calling) {
-            origin.at = ORIGIN_CALL;
-        } else {
-            origin_waits(&next, origin.next, GOAL_ASK);
-        }
-        add("origin rings", next);
+    case ORIGIN_RING:
+        origin_ring_steps(next);
         break;
-    }
     case ORIGIN_CALL:
         ++next.calls;
         origin.at = ORIGIN_WAKE;

@@ -241,29 +241,79 @@ void model_t::hand_back(int index, status_t status)
     }
 }
 
+/* A sender whose connection has not ended. */
+std::string model_t::check_rest_sender(const state_t &state, int sender) const
+{
+    const link_t &link = state.link[sender];
+
+    if (link.next != link.sent + 1) {
+        return "the stream does not advance: number " + std::to_string(link.next);
+    }
+    for (int i = 0; i < link.sent; ++i) {
+        const message_t &msg = link.msg[i];
+
+        if (msg.owner == 0) {
+            if (!(msg.bits & MSG_UNEXPECTED)) {
+                return msg_name(m_config, sender, i) + " is lost";
+            }
+        } else if ((msg.bits != 0) || ((msg.net & ~NET_TELL) != 0)) {
+            return "the send of " + msg_name(m_config, sender, i) + " does not complete";
+        }
+    }
+    return "";
+}
+
+/* A receive that still waits. */
+std::string model_t::check_rest_posted(const state_t &state, int i) const
+{
+    const recv_t &recv = state.recv[i];
+
+    if (recv.owner != 0) {
+        return recv_name(i) + " does not complete, though its message was sent";
+    }
+    if (recv.refused) {
+        return recv_name(i) + " was cancelled in vain, and gets no message";
+    }
+    if (recv.canceling || recv.contested || recv.revoking) {
+        return recv_name(i) + ": the revocation does not end";
+    }
+    if (!m_config.grants && ((recv.rtr == RTR_GONE) ||
+                             ((recv.rtr == RTR_OUT) && !m_config.net &&
+                              (state.link[rtr_target(recv)].waiting[i].count == 0)))) {
+        return recv_name(i) + ": the sender has dropped its RTR, but no message came";
+    }
+    return "";
+}
+
+/* A receive that has got a message. */
+std::string model_t::check_rest_done(const state_t &state, int i) const
+{
+    const recv_t &recv = state.recv[i];
+    int length         = state.link[(recv.owner - 1) / MAX_MSGS]
+                         .msg[(recv.owner - 1) % MAX_MSGS]
+                         .length;
+
+    if ((length > recv.capacity) != (recv.status == RECV_TRUNCATED)) {
+        return recv_name(i) + " has the wrong status";
+    }
+    if (recv.queued) {
+        return recv_name(i) + " stays in the queue as a place-holder";
+    }
+    return "";
+}
+
 std::string model_t::check_rest(const state_t &state) const
 {
-    for (int sender = 0; sender < m_config.senders; ++sender) {
-        const link_t &link = state.link[sender];
+    std::string error;
 
-        if (link.ended) {
-            continue; /* only what has reached the receiver matters */
+    for (int sender = 0; (sender < m_config.senders) && error.empty(); ++sender) {
+        /* Of one that has ended, only what has reached the receiver matters */
+        if (!state.link[sender].ended) {
+            error = check_rest_sender(state, sender);
         }
-        if (link.next != link.sent + 1) {
-            return "the stream does not advance: number " + std::to_string(link.next);
-        }
-        for (int i = 0; i < link.sent; ++i) {
-            const message_t &msg = link.msg[i];
-
-            if (msg.owner == 0) {
-                if (!(msg.bits & MSG_UNEXPECTED)) {
-                    return msg_name(m_config, sender, i) + " is lost";
-                }
-            } else if ((msg.bits != 0) || ((msg.net & ~NET_TELL) != 0)) {
-                return "the send of " + msg_name(m_config, sender, i) +
-                       " does not complete";
-            }
-        }
+    }
+    if (!error.empty()) {
+        return error;
     }
     if (state.doing.deed != DEED_NONE) {
         return "the receiver waits for ever";
@@ -272,43 +322,15 @@ std::string model_t::check_rest(const state_t &state) const
         const recv_t &recv = state.recv[i];
         int target         = rtr_target(recv);
 
-        switch (recv.status) {
-        case RECV_POSTED:
-            if (recv.owner != 0) {
-                return recv_name(i) + " does not complete, though its message was sent";
-            }
-            if (recv.refused) {
-                return recv_name(i) + " was cancelled in vain, and gets no message";
-            }
-            if (recv.canceling || recv.contested || recv.revoking) {
-                return recv_name(i) + ": the revocation does not end";
-            }
-            if (!m_config.grants && ((recv.rtr == RTR_GONE) ||
-                                     ((recv.rtr == RTR_OUT) && !m_config.net &&
-                                      (state.link[target].waiting[i].count == 0)))) {
-                return recv_name(i) +
-                       ": the sender has dropped its RTR, but no message came";
-            }
-            break;
-        case RECV_DONE:
-        case RECV_TRUNCATED: {
-            int length = state.link[(recv.owner - 1) / MAX_MSGS]
-                                 .msg[(recv.owner - 1) % MAX_MSGS]
-                                 .length;
-
-            if ((length > recv.capacity) != (recv.status == RECV_TRUNCATED)) {
-                return recv_name(i) + " has the wrong status";
-            }
-            if (recv.queued) {
-                return recv_name(i) + " stays in the queue as a place-holder";
-            }
-            break;
+        if (recv.status == RECV_POSTED) {
+            error = check_rest_posted(state, i);
+        } else if ((recv.status == RECV_DONE) || (recv.status == RECV_TRUNCATED)) {
+            error = check_rest_done(state, i);
+        } else if ((recv.status != RECV_FAILED) && (recv.status != RECV_CANCELED)) {
+            error = recv_name(i) + " does not complete";
         }
-        case RECV_FAILED:
-        case RECV_CANCELED:
-            break;
-        default:
-            return recv_name(i) + " does not complete";
+        if (!error.empty()) {
+            return error;
         }
         if (!m_config.grants && (recv.status != RECV_POSTED) && (target >= 0) &&
             (state.link[target].waiting[i].count != 0) &&
@@ -318,8 +340,7 @@ std::string model_t::check_rest(const state_t &state) const
         }
     }
     if (m_config.grants) {
-        std::string error = check_rest_grants(state);
-
+        error = check_rest_grants(state);
         if (!error.empty()) {
             return error;
         }

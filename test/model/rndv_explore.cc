@@ -305,6 +305,24 @@ static void list()
     }
 }
 
+/* A value of a configuration, with the name that --set has for it. */
+template <typename T> struct named_value {
+    const char *key;
+    T *place;
+};
+
+/* Where the value of a name is, nullptr: the list has no such name. */
+template <typename T, size_t N>
+static T *find_value(const named_value<T> (&list)[N], const std::string &key)
+{
+    for (const named_value<T> &entry : list) {
+        if (key == entry.key) {
+            return entry.place;
+        }
+    }
+    return nullptr;
+}
+
 static bool set_value(config_t &config, const std::string &text)
 {
     size_t equals = text.find('=');
@@ -318,60 +336,42 @@ static bool set_value(config_t &config, const std::string &text)
     value  = text.substr(equals + 1);
     number = atoi(value.c_str());
 
-    const struct {
-        const char *key;
-        int *place;
-    } numbers[] = {{"senders", &config.senders},
-                   {"messages", &config.messages},
-                   {"messages_1", &config.messages_1},
-                   {"recvs", &config.recvs},
-                   {"cancels", &config.cancels},
-                   {"window", &config.window},
-                   {"rtrs", &config.rtrs},
-                   {"list", &config.list},
-                   {"ways", &config.ways},
-                   {"words", &config.words}};
-    const struct {
-        const char *key;
-        bool *place;
-    } flags[] = {{"refuse_any", &config.refuse_any},
-                 {"in_stream_fin", &config.in_stream_fin},
-                 {"whims", &config.whims},
-                 {"unordered", &config.unordered},
-                 {"write_fails", &config.write_fails},
-                 {"slots_withdrawn", &config.slots_withdrawn},
-                 {"dies", &config.dies},
-                 {"fails", &config.fails},
-                 {"breaks", &config.breaks},
-                 {"slow_reads", &config.slow_reads}};
-    const struct {
-        const char *key;
-        std::string *place;
-    } sets[] = {{"lengths", &config.lengths},
-                {"capacities", &config.capacities},
-                {"tags", &config.tags},
-                {"recv_tags", &config.recv_tags},
-                {"sources", &config.sources}};
+    const named_value<int> numbers[]      = {{"senders", &config.senders},
+                                             {"messages", &config.messages},
+                                             {"messages_1", &config.messages_1},
+                                             {"recvs", &config.recvs},
+                                             {"cancels", &config.cancels},
+                                             {"window", &config.window},
+                                             {"rtrs", &config.rtrs},
+                                             {"list", &config.list},
+                                             {"ways", &config.ways},
+                                             {"words", &config.words}};
+    const named_value<bool> flags[]       = {{"refuse_any", &config.refuse_any},
+                                             {"in_stream_fin", &config.in_stream_fin},
+                                             {"whims", &config.whims},
+                                             {"unordered", &config.unordered},
+                                             {"write_fails", &config.write_fails},
+                                             {"slots_withdrawn", &config.slots_withdrawn},
+                                             {"dies", &config.dies},
+                                             {"fails", &config.fails},
+                                             {"breaks", &config.breaks},
+                                             {"slow_reads", &config.slow_reads}};
+    const named_value<std::string> sets[] = {{"lengths", &config.lengths},
+                                             {"capacities", &config.capacities},
+                                             {"tags", &config.tags},
+                                             {"recv_tags", &config.recv_tags},
+                                             {"sources", &config.sources}};
 
-    for (const auto &entry : numbers) {
-        if (key == entry.key) {
-            *entry.place = number;
-            return true;
-        }
+    if (int *place = find_value(numbers, key)) {
+        *place = number;
+    } else if (bool *flag = find_value(flags, key)) {
+        *flag = number != 0;
+    } else if (std::string *set = find_value(sets, key)) {
+        *set = value;
+    } else {
+        return false;
     }
-    for (const auto &entry : flags) {
-        if (key == entry.key) {
-            *entry.place = number != 0;
-            return true;
-        }
-    }
-    for (const auto &entry : sets) {
-        if (key == entry.key) {
-            *entry.place = value;
-            return true;
-        }
-    }
-    return false;
+    return true;
 }
 
 static int explore(const std::string &name, const config_t &config, size_t limit)
@@ -393,6 +393,47 @@ static int explore(const std::string &name, const config_t &config, size_t limit
     return !good ? 1 : explorer.complete() ? 0 : 3;
 }
 
+/* The mutation of a name, MUT_NONE: there is none. */
+static mutation_t find_mutation(const std::string &name)
+{
+    for (int m = 1; m < MUT_LAST; ++m) {
+        if (name == mutation_names[m].name) {
+            return mutation_t(m);
+        }
+    }
+    return MUT_NONE;
+}
+
+/* The configurations that show a mutation, or that of a model without one. */
+static std::vector<std::string> usual_names(mutation_t mutation)
+{
+    const mutation_name_t &shown = mutation_names[mutation];
+    std::vector<std::string> names;
+
+    for (const char *config : {shown.config, shown.grants, shown.ud}) {
+        if (config != nullptr) {
+            names.push_back(config);
+        }
+    }
+    if (names.empty()) {
+        names.push_back("grants");
+    }
+    return names;
+}
+
+/* All configurations whose states can be explored. */
+static std::vector<std::string> bounded_names()
+{
+    std::vector<std::string> names;
+
+    for (const named_config_t &named : named_configs) {
+        if (named.bounded) {
+            names.push_back(named.name);
+        }
+    }
+    return names;
+}
+
 int main(int argc, char **argv)
 {
     std::vector<std::string> names, sets;
@@ -412,18 +453,11 @@ int main(int argc, char **argv)
             list();
             return 0;
         } else if (arg == "--all") {
-            for (const named_config_t &named : named_configs) {
-                if (named.bounded) {
-                    names.push_back(named.name);
-                }
+            for (const std::string &name : bounded_names()) {
+                names.push_back(name);
             }
         } else if ((arg == "--mutate") && has_value) {
-            ++i;
-            for (int m = 1; m < MUT_LAST; ++m) {
-                if (strcmp(argv[i], mutation_names[m].name) == 0) {
-                    mutation = mutation_t(m);
-                }
-            }
+            mutation = find_mutation(argv[++i]);
             if (mutation == MUT_NONE) {
                 fprintf(stderr, "rndv_model: no mutation '%s'; see --list\n", argv[i]);
                 return 2;
@@ -443,16 +477,7 @@ int main(int argc, char **argv)
         }
     }
     if (names.empty()) {
-        const mutation_name_t &shown = mutation_names[mutation];
-
-        for (const char *config : {shown.config, shown.grants, shown.ud}) {
-            if (config != nullptr) {
-                names.push_back(config);
-            }
-        }
-    }
-    if (names.empty()) {
-        names.push_back("grants");
+        names = usual_names(mutation);
     }
     for (const std::string &name : names) {
         config_t config;

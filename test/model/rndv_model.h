@@ -19,6 +19,7 @@
 #include "rndv_config.h"
 
 #include <cstdint>
+#include <functional>
 
 /* Lengths of messages and capacities of receives, and with them the protocols */
 constexpr int EAGER_LEN = 1, MEDIUM_LEN = 2, LARGE_LEN = 3;
@@ -331,6 +332,13 @@ public:
     void narrate(std::string *text) { m_text = text; }
 
 private:
+    /* rndv_steps.cc; add(type, a, b, c) adds an action */
+    using add_t = std::function<void(action_type_t, int, int, int)>;
+    void sender_actions(const state_t &state, int sender, const add_t &add) const;
+    void receiver_actions(const state_t &state, const add_t &add) const;
+    void apply_call(const action_t &action);
+    void apply_step(const action_t &action);
+
     /* rndv_sender.cc */
     void send(int sender, int tag, int length);
     void send_plainly(message_t &msg) const;
@@ -445,6 +453,9 @@ private:
     void renew_claims(int sender);
     void check_promised(int recv);
     std::string check_rest_matching(const state_t &state) const;
+    std::string check_rest_sender(const state_t &state, int sender) const;
+    std::string check_rest_posted(const state_t &state, int i) const;
+    std::string check_rest_done(const state_t &state, int i) const;
     void fail(const std::string &text);
 
     void push(channel_t &channel, const control_t &control);

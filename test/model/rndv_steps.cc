@@ -168,13 +168,91 @@ static void forget(state_t &state)
     }
 }
 
+/* Of one connection that has not ended: what the sender's program, its messages and their words do. */
+void model_t::sender_actions(const state_t &state, int sender, const add_t &add) const
+{
+    const link_t &link = state.link[sender];
+
+    for (int i = 0; i < link.sent; ++i) {
+        if ((link.msg[i].bits & MSG_WRITTEN) && !m_config.net && !m_config.ud) {
+            add(m_config.grants ? ACT_WRITE : ACT_NOTIFY, sender, i, 0);
+            if (m_config.write_fails) {
+                add(ACT_WRITE, sender, i, 1);
+            }
+        }
+        if (link.msg[i].bits & MSG_READING) {
+            add(ACT_READ, sender, i, 0);
+        }
+        if (link.msg[i].bits & MSG_RETURNED) {
+            add(ACT_RETURN, sender, i, 0);
+        }
+    }
+    for (int i = 0; i < link.to_sender.count; ++i) {
+        if ((i == 0) || m_config.unordered || is(MUT_UNORDERED_TO_SENDER)) {
+            add(ACT_TO_SENDER, sender, i, 0);
+            if (m_config.refuse_any && (link.to_sender.item[i].type == CTL_RTR)) {
+                add(ACT_TO_SENDER, sender, i, 1);
+            }
+        }
+    }
+    for (int i = 0; i < link.to_receiver.count; ++i) {
+        if ((i == 0) || (m_config.net && m_config.unordered) ||
+            is(MUT_UNORDERED_TO_RECEIVER)) {
+            add(ACT_TO_RECEIVER, sender, i, 0);
+        }
+    }
+    if (link.sent < (sender == 0 ? m_config.messages : m_config.messages_1)) {
+        for (char tag : m_config.tags) {
+            for (char length : m_config.lengths) {
+                add(ACT_SEND, sender, tag - '0', length - '0');
+            }
+        }
+    }
+}
+
+/* What the receiver's program may do, and what it may do with its receives. */
+void model_t::receiver_actions(const state_t &state, const add_t &add) const
+{
+    for (int i = 0; i < state.posted; ++i) {
+        const recv_t &recv = state.recv[i];
+
+        if (m_config.whims && (recv.word != 0) &&
+            (state.link[rtr_target(recv)].grant[recv.word - 1].state == GRANT_OUT)) {
+            add(ACT_WHIM, i, 0, 0);
+        }
+        for (int guess = 0; guess < 2; ++guess) {
+            if (((guess == 0) || (recv.source == FROM_GUESSED_ANEW)) &&
+                may_send_rtr(state, i, guess)) {
+                add(ACT_RTR, i, guess, 0);
+            }
+        }
+        if ((state.cancels < m_config.cancels) && (recv.status == RECV_POSTED) &&
+            !recv.canceling) {
+            add(ACT_CANCEL, i, 0, 0);
+        }
+    }
+    if (state.posted < m_config.recvs) {
+        for (char tag : m_config.recv_tags) {
+            for (char capacity : m_config.capacities) {
+                for (char source : m_config.sources) {
+                    add(ACT_POST, (tag == '*') ? ANY_TAG : tag - '0', capacity - '0',
+                        (source == '*') ? FROM_ANY :
+                        (source == 'g') ? FROM_GUESSED :
+                        (source == 'a') ? FROM_GUESSED_ANEW :
+                                          source - '0');
+                }
+            }
+        }
+    }
+}
+
 bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
 {
     bool busy        = false;
     bool withdrawing = (state.withdrawing.recv != 0) || (state.doing.deed != DEED_NONE);
 
     out.clear();
-    auto add = [&](action_type_t type, int a, int b = 0, int c = 0) {
+    const add_t add = [&](action_type_t type, int a, int b, int c) {
         out.push_back({type, uint8_t(a), uint8_t(b), uint8_t(c)});
         busy |= (type >= ACT_STREAM);
     };
@@ -183,45 +261,10 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
         const link_t &link = state.link[sender];
 
         if (!withdrawing && (stream_head(state, sender) >= 0)) {
-            add(ACT_STREAM, sender);
+            add(ACT_STREAM, sender, 0, 0);
         }
-        if ((link.call != 0) || (link.ended & (END_DEAD | END_FAILED))) {
-            continue;
-        }
-        for (int i = 0; i < link.sent; ++i) {
-            if ((link.msg[i].bits & MSG_WRITTEN) && !m_config.net && !m_config.ud) {
-                add(m_config.grants ? ACT_WRITE : ACT_NOTIFY, sender, i);
-                if (m_config.write_fails) {
-                    add(ACT_WRITE, sender, i, 1);
-                }
-            }
-            if (link.msg[i].bits & MSG_READING) {
-                add(ACT_READ, sender, i);
-            }
-            if (link.msg[i].bits & MSG_RETURNED) {
-                add(ACT_RETURN, sender, i);
-            }
-        }
-        for (int i = 0; i < link.to_sender.count; ++i) {
-            if ((i == 0) || m_config.unordered || is(MUT_UNORDERED_TO_SENDER)) {
-                add(ACT_TO_SENDER, sender, i);
-                if (m_config.refuse_any && (link.to_sender.item[i].type == CTL_RTR)) {
-                    add(ACT_TO_SENDER, sender, i, 1);
-                }
-            }
-        }
-        for (int i = 0; i < link.to_receiver.count; ++i) {
-            if ((i == 0) || (m_config.net && m_config.unordered) ||
-                is(MUT_UNORDERED_TO_RECEIVER)) {
-                add(ACT_TO_RECEIVER, sender, i);
-            }
-        }
-        if (link.sent < (sender == 0 ? m_config.messages : m_config.messages_1)) {
-            for (char tag : m_config.tags) {
-                for (char length : m_config.lengths) {
-                    add(ACT_SEND, sender, tag - '0', length - '0');
-                }
-            }
+        if ((link.call == 0) && !(link.ended & (END_DEAD | END_FAILED))) {
+            sender_actions(state, sender, add);
         }
     }
     if (m_config.grants) {
@@ -247,40 +290,10 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
         });
     }
     if (state.withdrawing.recv != 0) {
-        add(ACT_WITHDRAW_RTR, 0);
+        add(ACT_WITHDRAW_RTR, 0, 0, 0);
     }
-    if (withdrawing) {
-        return busy;
-    }
-    for (int i = 0; i < state.posted; ++i) {
-        if (m_config.whims && (state.recv[i].word != 0) &&
-            (state.link[rtr_target(state.recv[i])].grant[state.recv[i].word - 1].state ==
-             GRANT_OUT)) {
-            add(ACT_WHIM, i);
-        }
-        for (int guess = 0; guess < 2; ++guess) {
-            if (((guess == 0) || (state.recv[i].source == FROM_GUESSED_ANEW)) &&
-                may_send_rtr(state, i, guess)) {
-                add(ACT_RTR, i, guess);
-            }
-        }
-        if ((state.cancels < m_config.cancels) && (state.recv[i].status == RECV_POSTED) &&
-            !state.recv[i].canceling) {
-            add(ACT_CANCEL, i);
-        }
-    }
-    if (state.posted < m_config.recvs) {
-        for (char tag : m_config.recv_tags) {
-            for (char capacity : m_config.capacities) {
-                for (char source : m_config.sources) {
-                    add(ACT_POST, (tag == '*') ? ANY_TAG : tag - '0', capacity - '0',
-                        (source == '*') ? FROM_ANY :
-                        (source == 'g') ? FROM_GUESSED :
-                        (source == 'a') ? FROM_GUESSED_ANEW :
-                                          source - '0');
-                }
-            }
-        }
+    if (!withdrawing) {
+        receiver_actions(state, add);
     }
     return busy;
 }
@@ -297,10 +310,9 @@ static control_t take(channel_t &channel, int index)
     return control;
 }
 
-std::string model_t::apply(state_t &state, const action_t &action)
+/* What the programs and the network do of themselves. */
+void model_t::apply_call(const action_t &action)
 {
-    m_state = &state;
-    m_error.clear();
     switch (action.type) {
     case ACT_SEND:
         send(action.a, action.b, action.c);
@@ -331,6 +343,27 @@ std::string model_t::apply(state_t &state, const action_t &action)
     case ACT_BREAK:
         break_stream(action.a);
         break;
+    case ACT_RESET:
+        end_sender(action.a, END_FAILED);
+        break;
+    case ACT_NET:
+        net_step(action);
+        break;
+    case ACT_UD:
+        ud_step(action);
+        break;
+    default:
+        apply_step(action);
+        break;
+    }
+}
+
+/* What follows from that, and has to happen sometime. */
+void model_t::apply_step(const action_t &action)
+{
+    state_t &state = *m_state;
+
+    switch (action.type) {
     case ACT_STREAM:
         stream(action.a);
         break;
@@ -374,19 +407,17 @@ std::string model_t::apply(state_t &state, const action_t &action)
     case ACT_SEE:
         see(action.a, action.b, side_t(action.c));
         break;
-    case ACT_RESET:
-        end_sender(action.a, END_FAILED);
-        break;
-    case ACT_GO_ON:
+    default:
         go_on();
         break;
-    case ACT_NET:
-        net_step(action);
-        break;
-    case ACT_UD:
-        ud_step(action);
-        break;
     }
+}
+
+std::string model_t::apply(state_t &state, const action_t &action)
+{
+    m_state = &state;
+    m_error.clear();
+    apply_call(action);
     forget(state);
     return m_error;
 }

@@ -137,6 +137,30 @@ static void cancel_one(MPI_Comm comm, int src)
     free(buf);
 }
 
+/* Posts the receives of a round, and cancels others now and then. */
+static void post_all(receive_t *receives, MPI_Comm comm, int me, mt_rng_t *rng)
+{
+    int n = 0, flag;
+
+    for (int i = 0; i < (int)messages; i++) {
+        for (int k = 1; k < mt_size; k++) {
+            int src = (me + k) % mt_size;
+
+            post(&receives[n++], comm, src, TAG_NAMED, i);
+            post(&receives[n++], comm, MPI_ANY_SOURCE, TAG_ANY, i);
+            if (mt_chance(rng, 30)) {
+                cancel_one(comm, src);
+            }
+        }
+    }
+    if (mt_chance(rng, 50)) {
+        /* let offers go out */
+        for (int i = 0; i < 50; i++) {
+            MPI_Iprobe(MPI_ANY_SOURCE, TAG_CANCEL, comm, &flag, MPI_STATUS_IGNORE);
+        }
+    }
+}
+
 static void run_round(int round, MPI_Comm comm)
 {
     int total           = 2 * (int)messages * (mt_size - 1);
@@ -151,28 +175,9 @@ static void run_round(int round, MPI_Comm comm)
     world_ranks(comm, mt_size, world);
 
     mt_stage("round %d: receives", round);
-    for (int i = 0; i < (int)messages; i++) {
-        for (int k = 1; k < mt_size; k++) {
-            int src = (me + k) % mt_size;
-
-            post(&receives[n++], comm, src, TAG_NAMED, i);
-            post(&receives[n++], comm, MPI_ANY_SOURCE, TAG_ANY, i);
-            if (mt_chance(&rng, 30)) {
-                cancel_one(comm, src);
-            }
-        }
-    }
-    if (mt_chance(&rng, 50)) {
-        int flag;
-
-        /* let offers go out */
-        for (int i = 0; i < 50; i++) {
-            MPI_Iprobe(MPI_ANY_SOURCE, TAG_CANCEL, comm, &flag, MPI_STATUS_IGNORE);
-        }
-    }
+    post_all(receives, comm, me, &rng);
 
     mt_stage("round %d: sends", round);
-    n = 0;
     for (int i = 0; i < (int)messages; i++) {
         for (int k = 1; k < mt_size; k++) {
             int dst = (me + k) % mt_size;

@@ -179,6 +179,28 @@ static int free_pending(mt_rng_t *rng, int *pending)
     return count;
 }
 
+/* Tests all open receives, and cancels a few. Returns how many have got a message. */
+static int free_test(mt_rng_t *rng, int sent, int received, int expected)
+{
+    int *pending    = mt_alloc((size_t)(num_receives + 1) * sizeof(*pending));
+    int num_pending = free_pending(rng, pending);
+    int count       = 0;
+
+    mt_stage("tests of %d receives, %d of %d messages sent, %d of %d received",
+             num_pending, sent, streams[mt_rank].count, received, expected);
+    for (int i = 0; i < num_pending; i++) {
+        receive_t *recv = &receives[pending[i]];
+
+        if (!recv->keep && mt_chance(rng, 2)) {
+            count += receive_cancel(recv, REC_CANCELLED);
+        } else {
+            count += receive_test(recv);
+        }
+    }
+    free(pending);
+    return count;
+}
+
 static void phase_free(mt_rng_t *rng, int phase)
 {
     mt_rng_t own   = mt_rng(mt_key((uint64_t)phase, (uint64_t)mt_rank, 1, 0));
@@ -186,8 +208,6 @@ static void phase_free(mt_rng_t *rng, int phase)
     int sent       = 0;
     int received   = 0;
     int expected   = 0;
-    int *pending;
-    int num_pending;
 
     plan_free(rng);
     for (int i = 0; i < mt_size; i++) {
@@ -222,20 +242,7 @@ static void phase_free(mt_rng_t *rng, int phase)
             mt_idle();
             break;
         default:
-            pending     = mt_alloc((size_t)(num_receives + 1) * sizeof(*pending));
-            num_pending = free_pending(&own, pending);
-            mt_stage("tests of %d receives, %d of %d messages sent, %d of %d received",
-                     num_pending, sent, mine->count, received, expected);
-            for (int i = 0; i < num_pending; i++) {
-                receive_t *recv = &receives[pending[i]];
-
-                if (!recv->keep && mt_chance(&own, 2)) {
-                    received += receive_cancel(recv, REC_CANCELLED);
-                } else {
-                    received += receive_test(recv);
-                }
-            }
-            free(pending);
+            received += free_test(&own, sent, received, expected);
             break;
         }
     }

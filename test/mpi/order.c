@@ -155,6 +155,22 @@ static void send_bursts(int round, mt_rng_t *rng, char **bufs, MPI_Request *requ
     }
 }
 
+/* Waits for the receives of a round, of which some may have ended. */
+static void wait_receives(message_t **plans, receive_t *receives, MPI_Request *reqs,
+                          int total)
+{
+    MPI_Status status;
+    int index;
+
+    for (int i = 0; i < total; i++) {
+        MPI_Waitany(total, reqs, &index, &status);
+        if (index == MPI_UNDEFINED) {
+            break;
+        }
+        check(&receives[index], plans, &status);
+    }
+}
+
 static void run_round(int round)
 {
     mt_rng_t rng        = mt_rng(mt_key((uint64_t)round, (uint64_t)mt_rank, 0, 2));
@@ -169,7 +185,6 @@ static void run_round(int round)
     MPI_Request *reqs   = mt_alloc(2 * (size_t)total * sizeof(*reqs));
     MPI_Request *out    = reqs + total;
     MPI_Status status;
-    int index;
 
     for (int i = 0; i < mt_size; i++) {
         plans[i] = plan(round, i, mt_rank, &largest[i]);
@@ -199,13 +214,7 @@ static void run_round(int round)
     }
 
     mt_stage("round %d, waiting for receives that were %s", round, timings[timing]);
-    for (int i = 0; i < total; i++) {
-        MPI_Waitany(total, reqs, &index, &status);
-        if (index == MPI_UNDEFINED) {
-            break;
-        }
-        check(&receives[index], plans, &status);
-    }
+    wait_receives(plans, receives, reqs, total);
     mt_stage("round %d, waiting for sends", round);
     MPI_Waitall(total, out, MPI_STATUSES_IGNORE);
 

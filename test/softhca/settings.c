@@ -193,6 +193,49 @@ static int settings_lose(const char *name, const char *value, const char *detail
     return 0;
 }
 
+/* ud_reorder and ud_delay have a share, and after a stroke within how many datagrams or what time. */
+static int settings_shifted(const char *name, const char *value, const char *detail)
+{
+    double number;
+
+    if (!strcmp(name, "ud_reorder")) {
+        if (detail != NULL) {
+            if (settings_number(detail, settings_count, &number) || (number < 1) ||
+                (number > 64)) {
+                return -1;
+            }
+            sh_settings.faults.ud_window = (unsigned)number;
+        }
+        return settings_share_of(value, &sh_settings.faults.ud_reorder);
+    }
+    if (detail != NULL) {
+        if (settings_number(detail, settings_time, &number)) {
+            return -1;
+        }
+        sh_settings.faults.ud_delay_ns = (uint64_t)number;
+    }
+    return settings_share_of(value, &sh_settings.faults.ud_delay);
+}
+
+static int settings_event(const char *value, const char *detail)
+{
+    double number;
+
+    if (detail != NULL) {
+        if (settings_number(detail, settings_count, &number) ||
+            (number > IBV_EVENT_GID_CHANGE)) {
+            return -1;
+        }
+        sh_settings.faults.event = (unsigned)number;
+    }
+    if ((value == NULL) || settings_number(value, settings_count, &number) ||
+        (number < 1)) {
+        return -1;
+    }
+    sh_settings.faults.event_after = (uint64_t)number;
+    return 0;
+}
+
 static int settings_fault_word(const char *name, char *value)
 {
     char *detail = (value == NULL) ? NULL : strchr(value, '/');
@@ -207,42 +250,14 @@ static int settings_fault_word(const char *name, char *value)
     if (!strcmp(name, "ud_dup")) {
         return settings_share_of(value, &sh_settings.faults.ud_dup);
     }
-    if (!strcmp(name, "ud_reorder")) {
-        if (detail != NULL) {
-            if (settings_number(detail, settings_count, &number) || (number < 1) ||
-                (number > 64)) {
-                return -1;
-            }
-            sh_settings.faults.ud_window = (unsigned)number;
-        }
-        return settings_share_of(value, &sh_settings.faults.ud_reorder);
-    }
-    if (!strcmp(name, "ud_delay")) {
-        if (detail != NULL) {
-            if (settings_number(detail, settings_time, &number)) {
-                return -1;
-            }
-            sh_settings.faults.ud_delay_ns = (uint64_t)number;
-        }
-        return settings_share_of(value, &sh_settings.faults.ud_delay);
+    if (!strcmp(name, "ud_reorder") || !strcmp(name, "ud_delay")) {
+        return settings_shifted(name, value, detail);
     }
     if (!strncmp(name, "ud_lose", strlen("ud_lose"))) {
         return settings_lose(name, value, detail);
     }
     if (!strcmp(name, "event_after")) {
-        if (detail != NULL) {
-            if (settings_number(detail, settings_count, &number) ||
-                (number > IBV_EVENT_GID_CHANGE)) {
-                return -1;
-            }
-            sh_settings.faults.event = (unsigned)number;
-        }
-        if ((value == NULL) || settings_number(value, settings_count, &number) ||
-            (number < 1)) {
-            return -1;
-        }
-        sh_settings.faults.event_after = (uint64_t)number;
-        return 0;
+        return settings_event(value, detail);
     }
     if (!strcmp(name, "rc_kill")) {
         return settings_share_of(value, &sh_settings.faults.rc_kill);

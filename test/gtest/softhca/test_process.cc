@@ -409,6 +409,37 @@ TEST_F(test_softhca_hostile, random_messages)
     EXPECT_GT(counters().malformed, before.malformed);
 }
 
+/* A datagram to a, whose data are to be fetched, from places and of lengths at random; the bytes get
+ * the message and its list. Returns how many bytes count. */
+static size_t make_fetch(const node_address &a, std::mt19937_64 &random, sh_msg_t msg,
+                         std::vector<uint8_t> &bytes)
+{
+    sh_sge_t list[40];
+    uint64_t sum = 0;
+
+    msg.type    = SH_MSG_DATAGRAM;
+    msg.flags   = SH_MSG_FETCH;
+    msg.dst_qpn = a.qpn;
+    msg.dlid    = a.lid;
+    msg.qkey    = TEST_QKEY;
+    msg.epoch   = random() % 3;
+    msg.num_sge = static_cast<uint16_t>((random() % 8) ? 1 + random() % 3 : random());
+    for (auto &sge : list) {
+        sge.address = (random() % 2) ? random() : 4096 * (random() % 100);
+        sge.length  = (random() % 4) ? 1 + random() % 2000 : random();
+    }
+    for (int j = 0; j < msg.num_sge % 40; ++j) {
+        sum += list[j].length;
+    }
+    msg.length = (random() % 4) ? sum : 1 + random() % 5000;
+    msg.size   = static_cast<uint32_t>(sizeof(msg) +
+                                     ((random() % 8) ? msg.num_sge % 40 : random() % 40) *
+                                             sizeof(sh_sge_t));
+    memcpy(bytes.data(), &msg, sizeof(msg));
+    memcpy(bytes.data() + sizeof(msg), list, sizeof(list));
+    return msg.size;
+}
+
 /* Lists of data that are to be fetched: too many, too long, not there. */
 TEST_F(test_softhca_hostile, random_fetches)
 {
@@ -423,32 +454,9 @@ TEST_F(test_softhca_hostile, random_fetches)
         std::vector<uint8_t> bytes(sizeof(sh_msg_t) + 40 * sizeof(sh_sge_t));
 
         for (int i = 0; i < 5000; ++i) {
-            sh_sge_t list[40];
-            sh_msg_t msg = it.message();
-            uint64_t sum = 0;
+            size_t size = make_fetch(a, random, it.message(), bytes);
 
-            msg.type    = SH_MSG_DATAGRAM;
-            msg.flags   = SH_MSG_FETCH;
-            msg.dst_qpn = a.qpn;
-            msg.dlid    = a.lid;
-            msg.qkey    = TEST_QKEY;
-            msg.epoch   = random() % 3;
-            msg.num_sge = static_cast<uint16_t>((random() % 8) ? 1 + random() % 3 :
-                                                                   random());
-            for (auto &sge : list) {
-                sge.address = (random() % 2) ? random() : 4096 * (random() % 100);
-                sge.length  = (random() % 4) ? 1 + random() % 2000 : random();
-            }
-            for (int j = 0; j < msg.num_sge % 40; ++j) {
-                sum += list[j].length;
-            }
-            msg.length = (random() % 4) ? sum : 1 + random() % 5000;
-            msg.size   = static_cast<uint32_t>(
-                    sizeof(msg) + ((random() % 8) ? msg.num_sge % 40 : random() % 40) *
-                                          sizeof(sh_sge_t));
-            memcpy(bytes.data(), &msg, sizeof(msg));
-            memcpy(bytes.data() + sizeof(msg), list, sizeof(list));
-            it.put(bytes.data(), msg.size);
+            it.put(bytes.data(), size);
             if ((i % 100 == 99) && !it.looked_at()) {
                 return false;
             }

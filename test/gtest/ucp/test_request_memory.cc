@@ -360,79 +360,122 @@ TEST_P(test_request_memory, callback_gets_user_memory)
     }
 }
 
-/* One block for all kinds of operations in turn; each leaves its traces in it. */
-TEST_P(test_request_memory, reuse_for_other_operations)
-{
-    std::vector<char> window(65536), data(1048576, 'd'), in(1048576);
-    ucp_mem_map_params_t map = {};
-    ucp_mem_h memh;
-    void *packed;
-    size_t packed_size;
-    ucp_rkey_h rkey;
-    int am_count = 0, round = 0;
+/* Operations of all kinds, whose requests are in the block. */
+class test_request_memory_reuse : public test_request_memory {
+protected:
+    void SetUp() override
+    {
+        test_request_memory::SetUp();
+        map_window();
+        set_am_handler();
+    }
 
-    map.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
-    map.address    = window.data();
-    map.length     = window.size();
-    ASSERT_EQ(UCS_OK, ucp_mem_map(b().context(), &map, &memh));
-    ASSERT_EQ(UCS_OK, ucp_rkey_pack(b().context(), memh, &packed, &packed_size));
-    ASSERT_EQ(UCS_OK, ucp_ep_rkey_unpack(ab(), packed, &rkey));
-    ucp_rkey_buffer_release(packed);
+    void TearDown() override
+    {
+        ucp_rkey_destroy(m_rkey);
+        EXPECT_EQ(UCS_OK, ucp_mem_unmap(b().context(), m_memh));
+        test_request_memory::TearDown();
+    }
 
-    ucp_am_handler_param_t handler = {};
-    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                         UCP_AM_HANDLER_PARAM_FIELD_ARG;
-    handler.id  = 0;
-    handler.arg = &am_count;
-    handler.cb  = [](void *arg, const void *, size_t, void *, size_t,
-                    const ucp_am_recv_param_t *) {
-        ++*static_cast<int *>(arg);
-        return UCS_OK;
-    };
-    ASSERT_EQ(UCS_OK, ucp_worker_set_am_recv_handler(b().worker(), &handler));
+    /* Memory of B that A may put to. */
+    void map_window()
+    {
+        ucp_mem_map_params_t map = {};
+        size_t packed_size;
+        void *packed;
 
-    auto tag_send = [&](size_t size, bool sync) {
+        map.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+        map.address    = m_window.data();
+        map.length     = m_window.size();
+        ASSERT_EQ(UCS_OK, ucp_mem_map(b().context(), &map, &m_memh));
+        ASSERT_EQ(UCS_OK, ucp_rkey_pack(b().context(), m_memh, &packed, &packed_size));
+        ASSERT_EQ(UCS_OK, ucp_ep_rkey_unpack(ab(), packed, &m_rkey));
+        ucp_rkey_buffer_release(packed);
+    }
+
+    void set_am_handler()
+    {
+        ucp_am_handler_param_t handler = {};
+
+        handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
+                             UCP_AM_HANDLER_PARAM_FIELD_CB |
+                             UCP_AM_HANDLER_PARAM_FIELD_ARG;
+        handler.id  = 0;
+        handler.arg = &m_am_count;
+        handler.cb  = [](void *arg, const void *, size_t, void *, size_t,
+                        const ucp_am_recv_param_t *) {
+            ++*static_cast<int *>(arg);
+            return UCS_OK;
+        };
+        ASSERT_EQ(UCS_OK, ucp_worker_set_am_recv_handler(b().worker(), &handler));
+    }
+
+    void tag_send(size_t size, bool sync)
+    {
         ucp_request_param_t p = param();
-        ucs_status_ptr_t ret  = sync ? ucp_tag_send_sync_nbx(ab(), data.data(), size, 1,
+        ucs_status_ptr_t ret  = sync ? ucp_tag_send_sync_nbx(ab(), m_data.data(), size, 1,
                                                              &p) :
-                                       ucp_tag_send_nbx(ab(), data.data(), size, 1, &p);
-        op_ptr r              = recv(b().worker(), in.data(), size, 1);
+                                       ucp_tag_send_nbx(ab(), m_data.data(), size, 1, &p);
+        op_ptr r              = recv(b().worker(), m_in.data(), size, 1);
         wait(*r);
         wait_block(ret, "tag send");
-    };
-    auto tag_recv = [&](size_t size, size_t room, ucs_status_t expected) {
+    }
+
+    void tag_recv(size_t size, size_t room, ucs_status_t expected)
+    {
         ucp_request_param_t p = param();
         ucp_tag_recv_info_t info;
-        ucp_tag_recv_nbx(b().worker(), in.data(), room, 1, TAG_FULL, &p);
+
+        ucp_tag_recv_nbx(b().worker(), m_in.data(), room, 1, TAG_FULL, &p);
         EXPECT_EQ(UCS_INPROGRESS, ucp_request_check_status(p.request));
-        op_ptr s = send(ab(), data.data(), size, 1);
+        op_ptr s = send(ab(), m_data.data(), size, 1);
         wait([&] { return ucp_request_test(p.request, &info) != UCS_INPROGRESS; });
         EXPECT_EQ(expected, ucp_request_test(p.request, &info));
         EXPECT_EQ(size, info.length);
         wait(*s);
-    };
-    auto flush = [&] {
+    }
+
+    void flush()
+    {
         ucp_request_param_t p = param();
         wait_block(ucp_ep_flush_nbx(ab(), &p), "flush");
-    };
-    auto am_send = [&](size_t size, uint32_t flags) {
+    }
+
+    void am_send(size_t size, uint32_t flags)
+    {
         ucp_request_param_t p = param();
-        int before            = am_count;
+        int before            = m_am_count;
+
         p.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
         p.flags = flags;
-        wait_block(ucp_am_send_nbx(ab(), 0, nullptr, 0, data.data(), size, &p), "am");
-        wait([&] { return am_count > before; }, "active message");
-    };
-    auto put = [&](size_t size) {
+        wait_block(ucp_am_send_nbx(ab(), 0, nullptr, 0, m_data.data(), size, &p), "am");
+        wait([&] { return m_am_count > before; }, "active message");
+    }
+
+    void put(size_t size)
+    {
         ucp_request_param_t p = param();
-        data[0]               = 'a' + (++round % 26);
-        wait_block(ucp_put_nbx(ab(), data.data(), size,
-                               reinterpret_cast<uint64_t>(window.data()), rkey, &p),
+
+        m_data[0] = 'a' + (++m_round % 26);
+        wait_block(ucp_put_nbx(ab(), m_data.data(), size,
+                               reinterpret_cast<uint64_t>(m_window.data()), m_rkey, &p),
                    "put");
         flush();
-        EXPECT_EQ(data[0], window[0]);
-    };
+        EXPECT_EQ(m_data[0], m_window[0]);
+    }
 
+    std::vector<char> m_window = std::vector<char>(65536);
+    std::vector<char> m_data   = std::vector<char>(1048576, 'd');
+    std::vector<char> m_in     = std::vector<char>(1048576);
+    ucp_mem_h m_memh           = nullptr;
+    ucp_rkey_h m_rkey          = nullptr;
+    int m_am_count             = 0;
+    int m_round                = 0;
+};
+
+/* One block for all kinds of operations in turn; each leaves its traces in it. */
+TEST_P(test_request_memory_reuse, for_other_operations)
+{
     for (int i = 0; i < 30; ++i) {
         for (size_t size : {size_t(8), size_t(1024), size_t(65536)}) {
             SCOPED_TRACE(size);
@@ -453,9 +496,7 @@ TEST_P(test_request_memory, reuse_for_other_operations)
             flush();
         }
     }
-
-    ucp_rkey_destroy(rkey);
-    EXPECT_EQ(UCS_OK, ucp_mem_unmap(b().context(), memh));
 }
 
 INSTANTIATE_TRANSPORTS(test_request_memory);
+INSTANTIATE_TRANSPORTS(test_request_memory_reuse);

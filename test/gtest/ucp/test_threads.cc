@@ -11,6 +11,26 @@
 
 using namespace ucp_test;
 
+static void wait_done(const op &o, const std::function<unsigned()> &progress)
+{
+    if (!poll_until([&] { return o.done(); }, progress)) {
+        throw failure("timeout");
+    }
+    EXPECT_EQ(UCS_OK, o.status());
+}
+
+/* entity::connect() is not for several threads. */
+static ucp_ep_h connect(ucp_worker_h worker, const std::string &address)
+{
+    ucp_ep_params_t params = {};
+    ucp_ep_h ep;
+
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    params.address    = reinterpret_cast<const ucp_address_t *>(address.data());
+    check_status(ucp_ep_create(worker, &params, &ep), "ucp_ep_create");
+    return ep;
+}
+
 class test_threads : public transport_test {
 protected:
     /* Runs `func(index)` in threads; a failure in one is a failure of the test. */
@@ -30,26 +50,6 @@ protected:
         for (auto &t : threads) {
             t.join();
         }
-    }
-
-    static void wait_done(const op &o, const std::function<unsigned()> &progress)
-    {
-        if (!poll_until([&] { return o.done(); }, progress)) {
-            throw failure("timeout");
-        }
-        EXPECT_EQ(UCS_OK, o.status());
-    }
-
-    /* entity::connect() is not for several threads. */
-    static ucp_ep_h connect(ucp_worker_h worker, const std::string &address)
-    {
-        ucp_ep_params_t params = {};
-        ucp_ep_h ep;
-
-        params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-        params.address    = reinterpret_cast<const ucp_address_t *>(address.data());
-        check_status(ucp_ep_create(worker, &params, &ep), "ucp_ep_create");
-        return ep;
     }
 
     /* False when the build of UCX does not grant MULTI. */
@@ -280,6 +280,82 @@ private:
     ucp_rkey_h m_rkey;
 };
 
+/* What the threads of multi_blocking_calls do, each with one of the functions. */
+class blocking_calls {
+public:
+    static constexpr size_t LENGTH = 20000;
+    static constexpr int ROUNDS    = 60;
+
+    blocking_calls(entity &a, entity &b, ucp_ep_h ab)
+        : m_a(a), m_b(b), m_ab(ab), m_window(b, ab, LENGTH)
+    {
+    }
+
+    void one_sided()
+    {
+        for (int i = 0; i < ROUNDS; ++i) {
+            const size_t size = (i % 4) ? 8 : LENGTH;
+            std::string out   = pattern(size, i), in(size, '\0');
+            ASSERT_EQ(UCS_OK, ucp_put(m_ab, out.data(), size, m_window.address(),
+                                      m_window.rkey()));
+            ASSERT_EQ(UCS_OK, ucp_ep_flush(m_ab));
+            ASSERT_EQ(UCS_OK,
+                      ucp_get(m_ab, &in[0], size, m_window.address(), m_window.rkey()));
+            ASSERT_TRUE(in == out) << "round " << i;
+        }
+    }
+
+    void flushes()
+    {
+        for (int i = 0; i < ROUNDS; ++i) {
+            ASSERT_EQ(UCS_OK, ucp_ep_flush(m_ab));
+            ASSERT_EQ(UCS_OK, ucp_worker_fence(m_a.worker()));
+            ASSERT_EQ(UCS_OK, ucp_worker_flush(m_a.worker()));
+        }
+    }
+
+    void endpoints()
+    {
+        const std::string address = m_b.address();
+
+        for (int i = 0; i < 20; ++i) {
+            ucp_ep_h ep  = connect(m_a.worker(), address);
+            uint64_t out = i, in = ~0ull;
+            op_ptr r = recv(m_b.worker(), &in, sizeof(in), 100);
+            op_ptr s = send(ep, &out, sizeof(out), 100);
+            wait(*r, *s);
+            EXPECT_EQ(out, in);
+            r.reset();
+            s.reset();
+            ucp_ep_destroy(ep);
+        }
+    }
+
+    void messages(ucp_tag_t tag)
+    {
+        for (int i = 0; i < ROUNDS; ++i) {
+            const size_t size = (i % 10) ? 8 * (i % 50) : 200000;
+            std::string out   = pattern(size, i), in(size, '\0');
+            op_ptr r          = recv(m_b.worker(), &in[0], size, tag);
+            op_ptr s          = (i % 3) ? send(m_ab, out.data(), size, tag) :
+                                          send_sync(m_ab, out.data(), size, tag);
+            wait(*r, *s);
+            ASSERT_TRUE(in == out) << "round " << i;
+        }
+    }
+
+private:
+    void wait(const op &r, const op &s)
+    {
+        wait_done(r, [&] { return m_a.progress(); });
+        wait_done(s, [&] { return m_a.progress(); });
+    }
+
+    entity &m_a, &m_b;
+    ucp_ep_h m_ab;
+    rma_window m_window;
+};
+
 /*
  * The blocking calls, which make progress inside stock, some of them under stock's lock, in
  * threads of their own, while others send, receive and make progress on the same worker.
@@ -290,62 +366,14 @@ TEST_P(test_threads, multi_blocking_calls)
     if (!make_multi(UCP_FEATURE_TAG | UCP_FEATURE_RMA)) {
         GTEST_SKIP() << "UCX was built without support for MULTI workers";
     }
-    constexpr size_t LENGTH   = 20000;
-    constexpr int ROUNDS      = 60;
-    const std::string address = b().address();
-    rma_window window(b(), ab(), LENGTH);
+    blocking_calls calls(a(), b(), ab());
     std::atomic<int> working{5};
 
-    auto one_sided = [&] {
-        for (int i = 0; i < ROUNDS; ++i) {
-            const size_t size = (i % 4) ? 8 : LENGTH;
-            std::string out   = pattern(size, i), in(size, '\0');
-            ASSERT_EQ(UCS_OK,
-                      ucp_put(ab(), out.data(), size, window.address(), window.rkey()));
-            ASSERT_EQ(UCS_OK, ucp_ep_flush(ab()));
-            ASSERT_EQ(UCS_OK,
-                      ucp_get(ab(), &in[0], size, window.address(), window.rkey()));
-            ASSERT_TRUE(in == out) << "round " << i;
-        }
-    };
-    auto flushes = [&] {
-        for (int i = 0; i < ROUNDS; ++i) {
-            ASSERT_EQ(UCS_OK, ucp_ep_flush(ab()));
-            ASSERT_EQ(UCS_OK, ucp_worker_fence(a().worker()));
-            ASSERT_EQ(UCS_OK, ucp_worker_flush(a().worker()));
-        }
-    };
-    auto endpoints = [&] {
-        for (int i = 0; i < 20; ++i) {
-            ucp_ep_h ep  = connect(a().worker(), address);
-            uint64_t out = i, in = ~0ull;
-            op_ptr r = recv(b().worker(), &in, sizeof(in), 100);
-            op_ptr s = send(ep, &out, sizeof(out), 100);
-            wait_done(*r, [&] { return a().progress(); });
-            wait_done(*s, [&] { return a().progress(); });
-            EXPECT_EQ(out, in);
-            r.reset();
-            s.reset();
-            ucp_ep_destroy(ep);
-        }
-    };
-    auto messages = [&](ucp_tag_t tag) {
-        for (int i = 0; i < ROUNDS; ++i) {
-            const size_t size = (i % 10) ? 8 * (i % 50) : 200000;
-            std::string out   = pattern(size, i), in(size, '\0');
-            op_ptr r          = recv(b().worker(), &in[0], size, tag);
-            op_ptr s          = (i % 3) ? send(ab(), out.data(), size, tag) :
-                                          send_sync(ab(), out.data(), size, tag);
-            wait_done(*r, [&] { return a().progress(); });
-            wait_done(*s, [&] { return a().progress(); });
-            ASSERT_TRUE(in == out) << "round " << i;
-        }
-    };
-
     run_threads(6, [&](int t) {
-        const std::vector<std::function<void()>> parts = {one_sided, flushes, endpoints,
-                                                          [&] { messages(4); },
-                                                          [&] { messages(5); }};
+        const std::vector<std::function<void()>> parts = {
+                [&] { calls.one_sided(); }, [&] { calls.flushes(); },
+                [&] { calls.endpoints(); }, [&] { calls.messages(4); },
+                [&] { calls.messages(5); }};
 
         if (t == 5) {
             while (working > 0) {

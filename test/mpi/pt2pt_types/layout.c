@@ -106,15 +106,60 @@ static int random_blocks(mt_rng_t *rng, int max, int *lengths, int *disps)
     return n;
 }
 
+/* Makes the outer type of blocks that are away from each other: by elements (indexed), by bytes
+ * (hindexed), or each with a type (struct). */
+static void wrap_blocks(mt_rng_t *rng, layout_t *inner, layout_t *outer, int kind)
+{
+    size_t extent = (size_t)inner->extent;
+    int lengths[8], disps[8];
+    MPI_Aint bytes[8];
+    MPI_Datatype types[8];
+    int n = random_blocks(rng, 8, lengths, disps);
+
+    /* Not at a multiple of the inner type, where that may be */
+    extent += (kind == MPI_COMBINER_HINDEXED) ? 1 : (kind == MPI_COMBINER_STRUCT) ? 3 : 0;
+    for (int i = 0; i < n; i++) {
+        bytes[i] = (MPI_Aint)((size_t)disps[i] * extent);
+        types[i] = inner->type;
+    }
+    if (kind == MPI_COMBINER_INDEXED) {
+        MPI_Type_indexed(n, lengths, disps, inner->type, &outer->type);
+    } else if (kind == MPI_COMBINER_HINDEXED) {
+        MPI_Type_create_hindexed(n, lengths, bytes, inner->type, &outer->type);
+    } else {
+        MPI_Type_create_struct(n, lengths, bytes, types, &outer->type);
+    }
+    for (int i = 0; i < n; i++) {
+        layout_repeat(outer, inner, (size_t)bytes[i], (size_t)lengths[i]);
+    }
+}
+
+/* Makes the outer type a part of a field of two dimensions. */
+static void wrap_subarray(mt_rng_t *rng, layout_t *inner, layout_t *outer)
+{
+    int sizes[2], subsizes[2], starts[2];
+
+    for (int i = 0; i < 2; i++) {
+        sizes[i]    = 1 + (int)mt_below(rng, 8);
+        subsizes[i] = 1 + (int)mt_below(rng, (uint64_t)sizes[i]);
+        starts[i]   = (int)mt_below(rng, (uint64_t)(sizes[i] - subsizes[i] + 1));
+    }
+    MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_C, inner->type,
+                             &outer->type);
+    for (int i = 0; i < subsizes[0]; i++) {
+        layout_repeat(outer, inner,
+                      (size_t)((starts[0] + i) * sizes[1] + starts[1]) *
+                              (size_t)inner->extent,
+                      (size_t)subsizes[1]);
+    }
+}
+
 /* One constructor around the inner type, which is consumed. */
 static layout_t wrap(mt_rng_t *rng, layout_t *inner, int predefined)
 {
     layout_t outer = {0};
     size_t extent  = (size_t)inner->extent;
-    int lengths[8], disps[8], sizes[2], subsizes[2], starts[2];
-    MPI_Aint bytes[8];
-    MPI_Datatype types[8];
-    int n, stride;
+    int n, length, stride;
 
     switch (mt_below(rng, 7)) {
     case 0:
@@ -123,42 +168,22 @@ static layout_t wrap(mt_rng_t *rng, layout_t *inner, int predefined)
         layout_repeat(&outer, inner, 0, (size_t)n);
         break;
     case 1:
-        n          = 1 + (int)mt_below(rng, mt_chance(rng, 30) ? 64 : 6);
-        lengths[0] = 1 + (int)mt_below(rng, 4);
-        stride     = lengths[0] + (int)mt_below(rng, 4);
-        MPI_Type_vector(n, lengths[0], stride, inner->type, &outer.type);
+        n      = 1 + (int)mt_below(rng, mt_chance(rng, 30) ? 64 : 6);
+        length = 1 + (int)mt_below(rng, 4);
+        stride = length + (int)mt_below(rng, 4);
+        MPI_Type_vector(n, length, stride, inner->type, &outer.type);
         for (int i = 0; i < n; i++) {
-            layout_repeat(&outer, inner, (size_t)(i * stride) * extent,
-                          (size_t)lengths[0]);
+            layout_repeat(&outer, inner, (size_t)(i * stride) * extent, (size_t)length);
         }
         break;
     case 2:
-        n = random_blocks(rng, 8, lengths, disps);
-        MPI_Type_indexed(n, lengths, disps, inner->type, &outer.type);
-        for (int i = 0; i < n; i++) {
-            layout_repeat(&outer, inner, (size_t)disps[i] * extent, (size_t)lengths[i]);
-        }
+        wrap_blocks(rng, inner, &outer, MPI_COMBINER_INDEXED);
         break;
     case 3:
-        n = random_blocks(rng, 8, lengths, disps);
-        for (int i = 0; i < n; i++) {
-            bytes[i] = (MPI_Aint)((size_t)disps[i] * (extent + 1));
-        }
-        MPI_Type_create_hindexed(n, lengths, bytes, inner->type, &outer.type);
-        for (int i = 0; i < n; i++) {
-            layout_repeat(&outer, inner, (size_t)bytes[i], (size_t)lengths[i]);
-        }
+        wrap_blocks(rng, inner, &outer, MPI_COMBINER_HINDEXED);
         break;
     case 4:
-        n = random_blocks(rng, 8, lengths, disps);
-        for (int i = 0; i < n; i++) {
-            bytes[i] = (MPI_Aint)((size_t)disps[i] * (extent + 3));
-            types[i] = inner->type;
-        }
-        MPI_Type_create_struct(n, lengths, bytes, types, &outer.type);
-        for (int i = 0; i < n; i++) {
-            layout_repeat(&outer, inner, (size_t)bytes[i], (size_t)lengths[i]);
-        }
+        wrap_blocks(rng, inner, &outer, MPI_COMBINER_STRUCT);
         break;
     case 5:
         n = (int)mt_below(rng, 40);
@@ -167,18 +192,7 @@ static layout_t wrap(mt_rng_t *rng, layout_t *inner, int predefined)
         layout_repeat(&outer, inner, 0, 1);
         break;
     default:
-        for (int i = 0; i < 2; i++) {
-            sizes[i]    = 1 + (int)mt_below(rng, 8);
-            subsizes[i] = 1 + (int)mt_below(rng, (uint64_t)sizes[i]);
-            starts[i]   = (int)mt_below(rng, (uint64_t)(sizes[i] - subsizes[i] + 1));
-        }
-        MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_C, inner->type,
-                                 &outer.type);
-        for (int i = 0; i < subsizes[0]; i++) {
-            layout_repeat(&outer, inner,
-                          (size_t)((starts[0] + i) * sizes[1] + starts[1]) * extent,
-                          (size_t)subsizes[1]);
-        }
+        wrap_subarray(rng, inner, &outer);
         break;
     }
 

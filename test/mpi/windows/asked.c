@@ -189,38 +189,74 @@ static void ask_parts(win_kind_t kind)
     }
 }
 
-void check_odd(win_kind_t kind)
+/* Puts 4, 3, 2, 1 at 8 of the other rank's window, and 1 + 1 at 32. */
+static void odd_types(MPI_Win win, int other, const int64_t *v)
 {
-    win_t win  = win_make(MPI_COMM_WORLD, 256, 1, kind, 0);
-    int one[2] = {1, 0}, other = (mt_rank + 1) % mt_size;
-    int64_t v[4] = {1, 2, 3, 4}, old = 0, now = 5;
-    MPI_Datatype backwards, absolute, ints;
-    MPI_Aint at[2]              = {0, 8};
     const MPI_Datatype kinds[2] = {MPI_INT64_T, MPI_DOUBLE};
+    MPI_Datatype backwards, absolute, ints;
+    MPI_Aint at[2] = {0, 8};
+    int one[2]     = {1, 0};
+    int64_t old    = 0;
 
-    mt_stage("odd calls");
-    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, other, MPI_MODE_NOCHECK, win.win);
-    MPI_Put(NULL, 0, MPI_INT, other, 0, 0, MPI_INT, win.win);
     /* From the last to the first */
     MPI_Type_create_hvector(4, 1, -8, MPI_INT64_T, &backwards);
     MPI_Type_commit(&backwards);
-    MPI_Put(v, 4, MPI_INT64_T, other, 24, 1, backwards, win.win);
+    MPI_Put(v, 4, MPI_INT64_T, other, 24, 1, backwards, win);
     /* From an address */
     MPI_Get_address(v, &at[0]);
     MPI_Type_create_hindexed(1, one, at, MPI_INT64_T, &absolute);
     MPI_Type_commit(&absolute);
-    MPI_Put(MPI_BOTTOM, 1, absolute, other, 32, 1, MPI_INT64_T, win.win);
+    MPI_Put(MPI_BOTTOM, 1, absolute, other, 32, 1, MPI_INT64_T, win);
     /* A block without elements is of no type */
     at[0] = 0;
     MPI_Type_create_struct(2, one, at, kinds, &ints);
     MPI_Type_commit(&ints);
-    MPI_Accumulate(v, 1, MPI_INT64_T, other, 32, 1, ints, MPI_SUM, win.win);
+    MPI_Accumulate(v, 1, MPI_INT64_T, other, 32, 1, ints, MPI_SUM, win);
     MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, &old, 1, MPI_INT64_T, other, 32, 1,
-                       MPI_INT64_T, MPI_NO_OP, win.win);
-    MPI_Win_flush(other, win.win);
+                       MPI_INT64_T, MPI_NO_OP, win);
+    MPI_Win_flush(other, win);
     if (old != 2) {
         mt_fail("a sum of 1 and 1 is %ld", (long)old);
     }
+    MPI_Type_free(&backwards);
+    MPI_Type_free(&absolute);
+    MPI_Type_free(&ints);
+}
+
+/* A type that is made with counts of MPI_Count. */
+static void odd_counts(MPI_Win win, int other, int64_t *v)
+{
+#if MPI_VERSION >= 4
+    MPI_Datatype ints;
+
+    MPI_Type_vector_c(2, 1, 2, MPI_INT64_T, &ints);
+    MPI_Type_commit(&ints);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
+    MPI_Put_c(v, 1, ints, other, 64, 2, MPI_INT64_T, win);
+    MPI_Win_flush(other, win);
+    MPI_Get(v, 2, MPI_INT64_T, other, 64, 2, MPI_INT64_T, win);
+    MPI_Win_unlock_all(win);
+    if ((v[0] != 3) || (v[1] != 1)) {
+        mt_fail("by a type with counts there is %ld %ld", (long)v[0], (long)v[1]);
+    }
+    MPI_Type_free(&ints);
+#else
+    (void)win;
+    (void)other;
+    (void)v;
+#endif
+}
+
+void check_odd(win_kind_t kind)
+{
+    win_t win    = win_make(MPI_COMM_WORLD, 256, 1, kind, 0);
+    int other    = (mt_rank + 1) % mt_size;
+    int64_t v[4] = {1, 2, 3, 4}, old, now = 5;
+
+    mt_stage("odd calls");
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, other, MPI_MODE_NOCHECK, win.win);
+    MPI_Put(NULL, 0, MPI_INT, other, 0, 0, MPI_INT, win.win);
+    odd_types(win.win, other, v);
     /* What is expected is where the result goes */
     old = 7;
     MPI_Compare_and_swap(&now, &old, &old, MPI_INT64_T, other, 32, win.win);
@@ -236,22 +272,7 @@ void check_odd(win_kind_t kind)
         mt_fail("there is %ld %ld %ld %ld", (long)v[0], (long)v[1], (long)v[2],
                 (long)v[3]);
     }
-    MPI_Type_free(&backwards);
-    MPI_Type_free(&absolute);
-    MPI_Type_free(&ints);
-#if MPI_VERSION >= 4
-    MPI_Type_vector_c(2, 1, 2, MPI_INT64_T, &ints);
-    MPI_Type_commit(&ints);
-    MPI_Win_lock_all(MPI_MODE_NOCHECK, win.win);
-    MPI_Put_c(v, 1, ints, other, 64, 2, MPI_INT64_T, win.win);
-    MPI_Win_flush(other, win.win);
-    MPI_Get(v, 2, MPI_INT64_T, other, 64, 2, MPI_INT64_T, win.win);
-    MPI_Win_unlock_all(win.win);
-    if ((v[0] != 3) || (v[1] != 1)) {
-        mt_fail("by a type with counts there is %ld %ld", (long)v[0], (long)v[1]);
-    }
-    MPI_Type_free(&ints);
-#endif
+    odd_counts(win.win, other, v);
     MPI_Barrier(MPI_COMM_WORLD);
     win_free(&win);
 }
@@ -287,19 +308,11 @@ static void expect_error(int error, int expected, const char *what)
     }
 }
 
-void check_errors(win_kind_t kind)
+/* Calls outside of an epoch. */
+static void errors_outside(MPI_Win w, int other)
 {
-    const int one[2]                 = {1, 1};
-    const MPI_Aint places[2]         = {0, 8};
-    const MPI_Datatype both_kinds[2] = {MPI_INT64_T, MPI_DOUBLE};
-    win_t win                        = win_make(MPI_COMM_WORLD, 64, 8, kind, 0);
-    int other                        = (mt_rank + 1) % mt_size;
-    int64_t v[2]                     = {0, 0};
-    MPI_Win w                        = win.win;
-    MPI_Datatype mixed;
+    int64_t v[2] = {0, 0};
 
-    mt_stage("errors");
-    MPI_Win_set_errhandler(w, MPI_ERRORS_RETURN);
     expect_error(MPI_Put(v, 1, MPI_INT64_T, other, 0, 1, MPI_INT64_T, w),
                  MPI_ERR_RMA_SYNC, "a put outside of an epoch");
     expect_error(MPI_Win_unlock(other, w), MPI_ERR_RMA_SYNC, "unlock without lock");
@@ -313,7 +326,11 @@ void check_errors(win_kind_t kind)
     expect_error(MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, w), MPI_SUCCESS,
                  "a lock of nobody");
     expect_error(MPI_Win_unlock(MPI_PROC_NULL, w), MPI_SUCCESS, "an unlock of nobody");
-    MPI_Win_lock(MPI_LOCK_SHARED, other, 0, w);
+}
+
+/* Calls that do not go together with a lock of the other rank. */
+static void errors_in_lock(MPI_Win w, int other)
+{
     expect_error(MPI_Win_lock(MPI_LOCK_SHARED, other, 0, w), MPI_ERR_RMA_SYNC,
                  "a lock of what is locked");
     expect_error(MPI_Win_lock_all(0, w), MPI_ERR_RMA_SYNC,
@@ -322,6 +339,13 @@ void check_errors(win_kind_t kind)
     expect_error(MPI_Win_start(MPI_GROUP_EMPTY, 0, w), MPI_ERR_RMA_SYNC,
                  "start in an epoch of a lock");
     expect_error(MPI_Win_free(&w), MPI_ERR_RMA_SYNC, "free in an epoch of a lock");
+}
+
+/* Counts, ranks and places of operations; the other rank is locked. */
+static void errors_of_places(MPI_Win w, int other)
+{
+    int64_t v[2] = {0, 0};
+
     expect_error(MPI_Put(v, -1, MPI_INT64_T, other, 0, 1, MPI_INT64_T, w), MPI_ERR_COUNT,
                  "a negative count");
     expect_error(MPI_Get_accumulate(v, 1, MPI_INT64_T, v + 1, -1, MPI_INT64_T, other, 0,
@@ -341,6 +365,17 @@ void check_errors(win_kind_t kind)
                  MPI_ERR_TYPE, "no type");
     expect_error(MPI_Put(v, 2, MPI_INT64_T, other, 0, 1, MPI_INT64_T, w),
                  MPI_ERR_TRUNCATE, "more than there is room for");
+}
+
+/* Types that an operation does not take; the other rank is locked. */
+static void errors_of_types(MPI_Win w, int other)
+{
+    const int one[2]                 = {1, 1};
+    const MPI_Aint places[2]         = {0, 8};
+    const MPI_Datatype both_kinds[2] = {MPI_INT64_T, MPI_DOUBLE};
+    int64_t v[2]                     = {0, 0};
+    MPI_Datatype mixed;
+
     expect_error(MPI_Accumulate(v, 1, MPI_DOUBLE, other, 0, 1, MPI_DOUBLE, MPI_BAND, w),
                  MPI_ERR_OP, "bits of a real");
     expect_error(MPI_Accumulate(v, 2, MPI_WCHAR, other, 0, 2, MPI_WCHAR, MPI_SUM, w),
@@ -359,6 +394,22 @@ void check_errors(win_kind_t kind)
     expect_error(MPI_Accumulate(v, 1, mixed, other, 0, 1, mixed, MPI_SUM, w),
                  MPI_ERR_TYPE, "an accumulate of several types");
     MPI_Type_free(&mixed);
+}
+
+void check_errors(win_kind_t kind)
+{
+    win_t win    = win_make(MPI_COMM_WORLD, 64, 8, kind, 0);
+    int other    = (mt_rank + 1) % mt_size;
+    MPI_Win w    = win.win;
+    int64_t v[2] = {0, 0};
+
+    mt_stage("errors");
+    MPI_Win_set_errhandler(w, MPI_ERRORS_RETURN);
+    errors_outside(w, other);
+    MPI_Win_lock(MPI_LOCK_SHARED, other, 0, w);
+    errors_in_lock(w, other);
+    errors_of_places(w, other);
+    errors_of_types(w, other);
     MPI_Win_unlock(other, w);
     MPI_Win_fence(0, w);
     MPI_Put(v, 1, MPI_INT64_T, other, 0, 1, MPI_INT64_T, w);

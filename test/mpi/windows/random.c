@@ -274,6 +274,48 @@ static void ops_of_epoch(const win_t *win, mt_rng_t *rng, char *copies, op_t *op
     }
 }
 
+/* Operations on all targets in an epoch that this rank shares with them: of fences, or of post and
+ * start. */
+static void epoch_of_all(const win_t *win, mt_rng_t *rng, char *copies, op_t *ops,
+                         MPI_Group all, int by_fence)
+{
+    if (by_fence) {
+        MPI_Win_fence(0, win->win);
+        ops_of_epoch(win, rng, copies, ops);
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win->win);
+    } else {
+        MPI_Win_post(all, 0, win->win);
+        MPI_Win_start(all, 0, win->win);
+        ops_of_epoch(win, rng, copies, ops);
+        MPI_Win_complete(win->win);
+        MPI_Win_wait(win->win);
+    }
+    for (int r = 0; r < mt_size; r++) {
+        op_end(&ops[r]);
+    }
+}
+
+/* Operations in an epoch of this rank alone: on some targets with all of them locked, or on one. */
+static void epoch_of_locks(const win_t *win, mt_rng_t *rng, char *copies, int of_all)
+{
+    int r;
+
+    if (of_all) {
+        MPI_Win_lock_all(0, win->win);
+        for (int i = 0; i < mt_size; i++) {
+            r = (int)mt_below(rng, (uint64_t)mt_size);
+            ops_with_flush(win, rng, r, copies + (size_t)r * PART);
+        }
+        MPI_Win_unlock_all(win->win);
+    } else {
+        r = (int)mt_below(rng, (uint64_t)mt_size);
+        MPI_Win_lock(mt_chance(rng, 50) ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, r, 0,
+                     win->win);
+        ops_with_flush(win, rng, r, copies + (size_t)r * PART);
+        MPI_Win_unlock(r, win->win);
+    }
+}
+
 void check_random(win_kind_t kind, long rounds, uint64_t key)
 {
     win_t win      = win_make(MPI_COMM_WORLD, (MPI_Aint)mt_size * PART, 1, kind, 1);
@@ -289,35 +331,10 @@ void check_random(win_kind_t kind, long rounds, uint64_t key)
         int mode = (int)mt_below(&modes, 4);
 
         mt_stage("random operations, round %ld, mode %d", round, mode);
-        if (mode == 0) {
-            MPI_Win_fence(0, win.win);
-            ops_of_epoch(&win, &rng, copies, ops);
-            MPI_Win_fence(MPI_MODE_NOSUCCEED, win.win);
-        } else if (mode == 1) {
-            MPI_Win_post(all, 0, win.win);
-            MPI_Win_start(all, 0, win.win);
-            ops_of_epoch(&win, &rng, copies, ops);
-            MPI_Win_complete(win.win);
-            MPI_Win_wait(win.win);
-        }
-        for (int r = 0; (r < mt_size) && (mode <= 1); r++) {
-            op_end(&ops[r]);
-        }
-        if (mode == 2) {
-            MPI_Win_lock_all(0, win.win);
-            for (int i = 0; i < mt_size; i++) {
-                int r = (int)mt_below(&rng, (uint64_t)mt_size);
-
-                ops_with_flush(&win, &rng, r, copies + (size_t)r * PART);
-            }
-            MPI_Win_unlock_all(win.win);
-        } else if (mode == 3) {
-            int r = (int)mt_below(&rng, (uint64_t)mt_size);
-
-            MPI_Win_lock(mt_chance(&rng, 50) ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, r, 0,
-                         win.win);
-            ops_with_flush(&win, &rng, r, copies + (size_t)r * PART);
-            MPI_Win_unlock(r, win.win);
+        if (mode <= 1) {
+            epoch_of_all(&win, &rng, copies, ops, all, mode == 0);
+        } else {
+            epoch_of_locks(&win, &rng, copies, mode == 2);
         }
         if (mt_chance(&modes, 30)) {
             MPI_Barrier(MPI_COMM_WORLD);

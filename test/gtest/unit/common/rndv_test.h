@@ -209,6 +209,17 @@ struct random_message {
 
 class rndv_test : public pair_test {
 protected:
+    /* All have arrived, and all sends are complete. */
+    void check_messages(const std::vector<random_message> &messages)
+    {
+        for (size_t i = 0; i < messages.size(); ++i) {
+            SCOPED_TRACE("message " + std::to_string(i));
+            check(messages[i].recv, *messages[i].to, messages[i].content, 5);
+            ASSERT_TRUE(messages[i].send->done);
+            EXPECT_EQ(UCS_OK, messages[i].send->status);
+        }
+    }
+
     void SetUp() override
     {
         ri_test::SetUp();

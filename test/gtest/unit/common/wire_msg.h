@@ -58,6 +58,19 @@ struct wire_msg {
         base.type  = type | (has_hello ? RI_WIRE_FLAG_HELLO : 0);
         base.value = value;
         ri_wire_set_id(&base, id);
+        if (!append_message(out, base) && !append_way(out, base) &&
+            !append_rtr(out, base) && !append_word(out, base)) {
+            append(out, base);
+        }
+        if (has_hello) {
+            append(out, greeting);
+        }
+        return out;
+    }
+
+    /* Messages with data, or what announces data. False: the type is none of them. */
+    bool append_message(bytes &out, const ri_wire_base_t &base) const
+    {
         switch (type) {
         case RI_WIRE_EAGER:
         case RI_WIRE_BULK:
@@ -75,6 +88,16 @@ struct wire_msg {
         case RI_WIRE_FRAG:
             append(out, ri_wire_frag_t{base, uid});
             break;
+        default:
+            return false;
+        }
+        return true;
+    }
+
+    /* Connections, rings, planes and channels. False: the type is none of them. */
+    bool append_way(bytes &out, const ri_wire_base_t &base) const
+    {
+        switch (type) {
         case RI_WIRE_CONN_ACK:
             append(out, ri_wire_conn_ack_t{base, uid});
             break;
@@ -123,23 +146,16 @@ struct wire_msg {
             append(out, msg);
             break;
         }
-        case RI_WIRE_NACK:
-            append(out, ri_wire_nack_t{base, recv_id, flags});
-            break;
-        case RI_WIRE_CTS:
-            append(out, ri_wire_cts_t{base, recv_id, 0, cookie});
-            break;
-        case RI_WIRE_RELEASE: {
-            ri_wire_release_t msg = {};
-
-            msg.base = base;
-            if (!release.empty()) {
-                memcpy((uint8_t *)&msg + sizeof(base), release.data(),
-                       release.size() * sizeof(uint32_t));
-            }
-            append(out, msg);
-            break;
+        default:
+            return false;
         }
+        return true;
+    }
+
+    /* Receives that are offered, and what becomes of the offers. False: the type is none of them. */
+    bool append_rtr(bytes &out, const ri_wire_base_t &base) const
+    {
+        switch (type) {
         case RI_WIRE_RTR:
             append(out, rtr<ri_wire_rtr_msg_t>(base));
             break;
@@ -191,6 +207,33 @@ struct wire_msg {
             append(out, msg);
             break;
         }
+        default:
+            return false;
+        }
+        return true;
+    }
+
+    /* Words about a message that is under way. False: the type is none of them. */
+    bool append_word(bytes &out, const ri_wire_base_t &base) const
+    {
+        switch (type) {
+        case RI_WIRE_NACK:
+            append(out, ri_wire_nack_t{base, recv_id, flags});
+            break;
+        case RI_WIRE_CTS:
+            append(out, ri_wire_cts_t{base, recv_id, 0, cookie});
+            break;
+        case RI_WIRE_RELEASE: {
+            ri_wire_release_t msg = {};
+
+            msg.base = base;
+            if (!release.empty()) {
+                memcpy((uint8_t *)&msg + sizeof(base), release.data(),
+                       release.size() * sizeof(uint32_t));
+            }
+            append(out, msg);
+            break;
+        }
         case RI_WIRE_TARGET: {
             ri_wire_target_t msg = {base, recv_id, sn, way, flags, {}};
 
@@ -202,13 +245,9 @@ struct wire_msg {
             append(out, ri_wire_abandon_t{base, recv_id, sn});
             break;
         default:
-            append(out, base);
-            break;
+            return false;
         }
-        if (has_hello) {
-            append(out, greeting);
-        }
-        return out;
+        return true;
     }
 
     template <typename T> T rtr(const ri_wire_base_t &base) const

@@ -31,6 +31,51 @@ protected:
         m_a_rdma->holds      = false;
     }
 
+    /* One step of many at random: sends or posts the next one, fails, holds back, goes on. */
+    void random_step(rng &random, std::vector<recv_ptr> &receives,
+                     std::vector<bytes> &contents)
+    {
+        switch (random.below(8)) {
+        case 0:
+        case 1:
+        case 2:
+            contents.push_back(pattern(random.next(), random.below(1200)));
+            m_a->send(m_conn, contents.back(), 7, random.percent(10));
+            break;
+        case 3:
+            if (receives.size() < contents.size() + 3) {
+                receives.push_back(m_b->recv(7, ~0ul, 1200));
+            }
+            break;
+        case 4:
+            for (endpoint *ep : {m_ab, m_ba}) {
+                if (!ep->sent.empty()) {
+                    deliver(ep, random.below(std::min<size_t>(ep->sent.size(), 4)));
+                }
+            }
+            break;
+        case 5:
+            m_a_rdma->holds = random.percent(30);
+            m_b_rdma->holds = random.percent(30);
+            break;
+        case 6:
+            if (random.percent(5)) {
+                m_a_rdma->loses_end = random.percent(50);
+                if (random.percent(50)) {
+                    (random.percent(50) ? m_a_rdma : m_b_rdma)->kill();
+                } else {
+                    node &n = random.percent(50) ? *m_a : *m_b;
+                    ri_way_fail_and_tell(n.worker(),
+                                         (&n == m_a.get()) ? m_conn->peer : m_back->peer);
+                }
+            }
+            break;
+        default:
+            progress_both(1 + random.below(3));
+            break;
+        }
+    }
+
     void check_all()
     {
         for (size_t i = 0; i < m_receives.size(); ++i) {
@@ -444,54 +489,13 @@ TEST_F(test_channel_life_ends, random)
         m_back->flags |= RI_CONN_AM_READY;
         std::vector<recv_ptr> receives;
         std::vector<bytes> contents;
-        size_t posted = 0;
 
         m_ucx->random = &random;
         while (contents.size() < 300) {
-            switch (random.below(8)) {
-            case 0:
-            case 1:
-            case 2:
-                contents.push_back(pattern(random.next(), random.below(1200)));
-                m_a->send(m_conn, contents.back(), 7, random.percent(10));
-                break;
-            case 3:
-                if (posted < contents.size() + 3) {
-                    receives.push_back(m_b->recv(7, ~0ul, 1200));
-                    ++posted;
-                }
-                break;
-            case 4:
-                for (endpoint *ep : {m_ab, m_ba}) {
-                    if (!ep->sent.empty()) {
-                        deliver(ep, random.below(std::min<size_t>(ep->sent.size(), 4)));
-                    }
-                }
-                break;
-            case 5:
-                m_a_rdma->holds = random.percent(30);
-                m_b_rdma->holds = random.percent(30);
-                break;
-            case 6:
-                if (random.percent(5)) {
-                    m_a_rdma->loses_end = random.percent(50);
-                    if (random.percent(50)) {
-                        (random.percent(50) ? m_a_rdma : m_b_rdma)->kill();
-                    } else {
-                        node &n = random.percent(50) ? *m_a : *m_b;
-                        ri_way_fail_and_tell(n.worker(), (&n == m_a.get()) ?
-                                                                 m_conn->peer :
-                                                                 m_back->peer);
-                    }
-                }
-                break;
-            default:
-                progress_both(1 + random.below(3));
-                break;
-            }
+            random_step(random, receives, contents);
         }
         m_a_rdma->holds = m_b_rdma->holds = false;
-        while (posted++ < contents.size()) {
+        while (receives.size() < contents.size()) {
             receives.push_back(m_b->recv(7, ~0ul, 1200));
         }
         pump();

@@ -46,6 +46,50 @@ protected:
         return m_b->recv(tag, mask, length);
     }
 
+    /* Which receive gets which message, by the rules of matching. A tag of 0: it takes any. */
+    struct matching {
+        std::vector<std::pair<recv_ptr, int>> wanted; /* a receive, and what it gets */
+        std::vector<std::pair<recv_ptr, uint64_t>> open_receives;
+        std::vector<std::pair<int, uint64_t>> open_messages;
+        std::vector<size_t> lengths;
+    };
+
+    /* The next message, for the oldest receive that takes its tag. */
+    void send_next(matching &now, uint64_t tag, size_t length)
+    {
+        auto it    = std::find_if(now.open_receives.begin(), now.open_receives.end(),
+                                  [&](const std::pair<recv_ptr, uint64_t> &one) {
+                                   return (one.second == 0) || (one.second == tag);
+                               });
+        int number = now.lengths.size();
+
+        now.lengths.push_back(length);
+        send(number, length, tag);
+        if (it == now.open_receives.end()) {
+            now.open_messages.push_back({number, tag});
+        } else {
+            now.wanted.push_back({it->first, number});
+            now.open_receives.erase(it);
+        }
+    }
+
+    /* The next receive, for the oldest message that it takes. */
+    void post_next(matching &now, uint64_t tag, bool any)
+    {
+        recv_ptr r = post(any ? 0 : tag, any ? 0 : ALL);
+        auto it    = std::find_if(now.open_messages.begin(), now.open_messages.end(),
+                                  [&](const std::pair<int, uint64_t> &one) {
+                                   return any || (one.second == tag);
+                               });
+
+        if (it == now.open_messages.end()) {
+            now.open_receives.push_back({r, any ? 0 : tag});
+        } else {
+            now.wanted.push_back({r, it->first});
+            now.open_messages.erase(it);
+        }
+    }
+
     void finish()
     {
         m_b_rdma->holds = false;
@@ -304,10 +348,7 @@ TEST_F(test_channel_life_offers, random)
     for (unsigned seed = 1; (seed <= 30) && !HasFailure(); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         std::mt19937 rng(seed);
-        std::vector<std::pair<recv_ptr, int>> wanted; /* a receive, and what it gets */
-        std::vector<std::pair<recv_ptr, uint64_t>> open_receives;
-        std::vector<std::pair<int, uint64_t>> open_messages;
-        std::vector<size_t> lengths;
+        matching now;
 
         m_b_rdma->holds = rng() % 2;
         for (int step = 0; step < 300; ++step) {
@@ -315,56 +356,29 @@ TEST_F(test_channel_life_offers, random)
             bool any     = (rng() % 4 == 0);
 
             switch (rng() % 4) {
-            case 0: {
-                auto it    = std::find_if(open_receives.begin(), open_receives.end(),
-                                          [&](const std::pair<recv_ptr, uint64_t> &one) {
-                                           return (one.second == 0) ||
-                                                  (one.second == tag);
-                                       });
-                int number = lengths.size();
-
-                lengths.push_back((rng() % 3 == 0) ? 8 + rng() % 100 :
-                                                     LONG - rng() % 100);
-                send(number, lengths.back(), tag);
-                if (it == open_receives.end()) {
-                    open_messages.push_back({number, tag});
-                } else {
-                    wanted.push_back({it->first, number});
-                    open_receives.erase(it);
-                }
+            case 0:
+                send_next(now, tag,
+                          (rng() % 3 == 0) ? 8 + rng() % 100 : LONG - rng() % 100);
                 break;
-            }
             case 1:
-            case 2: {
-                if (open_receives.size() > 20) {
-                    break;
-                }
-                recv_ptr r = post(any ? 0 : tag, any ? 0 : ALL);
-                auto it    = std::find_if(open_messages.begin(), open_messages.end(),
-                                          [&](const std::pair<int, uint64_t> &one) {
-                                           return any || (one.second == tag);
-                                       });
-                if (it == open_messages.end()) {
-                    open_receives.push_back({r, any ? 0 : tag});
-                } else {
-                    wanted.push_back({r, it->first});
-                    open_messages.erase(it);
+            case 2:
+                if (now.open_receives.size() <= 20) {
+                    post_next(now, tag, any);
                 }
                 break;
-            }
             default:
                 m_b->progress();
             }
         }
-        for (const auto &one : open_messages) {
-            wanted.push_back({post(0, 0), one.first});
+        for (const auto &one : now.open_messages) {
+            now.wanted.push_back({post(0, 0), one.first});
         }
         m_b_rdma->holds = false;
         pump();
-        for (const auto &one : wanted) {
-            check(one.first, one.second, lengths[one.second]);
+        for (const auto &one : now.wanted) {
+            check(one.first, one.second, now.lengths[one.second]);
         }
-        for (const auto &one : open_receives) {
+        for (const auto &one : now.open_receives) {
             EXPECT_FALSE(one.first->done);
             m_b->cancel(one.first);
         }

@@ -12,7 +12,55 @@ namespace {
 /* As in way_open.c */
 const unsigned TRIES = 8;
 
-class test_way_open : public way_test {};
+class test_way_open : public way_test {
+protected:
+    /* One step of many at random: sends or posts the next one, fails, holds back, goes on. */
+    void random_step(rng &random, std::vector<random_message> &messages, size_t &sent,
+                     size_t &posted)
+    {
+        switch (random.below(8)) {
+        case 0:
+        case 1:
+            if (sent < messages.size()) {
+                random_message &m = messages[sent];
+                size_t length     = random.percent(50) ? LONG : MEDIUM;
+
+                m.content = pattern(sent++, length);
+                m.from    = std::make_unique<memory>(CONTIG, length, m.content);
+                m.send    = send(*m.from, 5, random.percent(20));
+            }
+            break;
+        case 2:
+        case 3:
+            if (posted < messages.size()) {
+                random_message &m = messages[posted++];
+                m.to = std::make_unique<memory>(random.percent(70) ? CONTIG : IOV_16,
+                                                LONG);
+                m.recv = recv(*m.to, 5);
+            }
+            break;
+        case 4:
+            if (random.percent(15)) {
+                (random.percent(50) ? m_a_rdma : m_b_rdma)->kill();
+            }
+            break;
+        case 5:
+            (random.percent(50) ? m_a_rdma : m_b_rdma)->holds = random.percent(50);
+            break;
+        case 6:
+            progress_both(1 + random.below(3));
+            m_ucx->complete();
+            break;
+        default:
+            for (endpoint *ep : {m_ab, m_ba}) {
+                if (!ep->sent.empty()) {
+                    deliver(ep, random.below(std::min<size_t>(ep->sent.size(), 3)));
+                }
+            }
+            break;
+        }
+    }
+};
 
 TEST_F(test_way_open, made_again)
 {
@@ -379,47 +427,7 @@ TEST_F(test_way_open, random)
         size_t sent = 0, posted = 0;
 
         while ((sent < messages.size()) || (posted < messages.size())) {
-            switch (random.below(8)) {
-            case 0:
-            case 1:
-                if (sent < messages.size()) {
-                    random_message &m = messages[sent];
-                    size_t length     = random.percent(50) ? LONG : MEDIUM;
-
-                    m.content = pattern(sent++, length);
-                    m.from    = std::make_unique<memory>(CONTIG, length, m.content);
-                    m.send    = send(*m.from, 5, random.percent(20));
-                }
-                break;
-            case 2:
-            case 3:
-                if (posted < messages.size()) {
-                    random_message &m = messages[posted++];
-                    m.to = std::make_unique<memory>(random.percent(70) ? CONTIG : IOV_16,
-                                                    LONG);
-                    m.recv = recv(*m.to, 5);
-                }
-                break;
-            case 4:
-                if (random.percent(15)) {
-                    (random.percent(50) ? m_a_rdma : m_b_rdma)->kill();
-                }
-                break;
-            case 5:
-                (random.percent(50) ? m_a_rdma : m_b_rdma)->holds = random.percent(50);
-                break;
-            case 6:
-                progress_both(1 + random.below(3));
-                m_ucx->complete();
-                break;
-            default:
-                for (endpoint *ep : {m_ab, m_ba}) {
-                    if (!ep->sent.empty()) {
-                        deliver(ep, random.below(std::min<size_t>(ep->sent.size(), 3)));
-                    }
-                }
-                break;
-            }
+            random_step(random, messages, sent, posted);
         }
         m_a_rdma->holds = m_b_rdma->holds = false;
         pump();
@@ -427,12 +435,7 @@ TEST_F(test_way_open, random)
             m_b->progress();
         }
         pump();
-        for (size_t i = 0; i < messages.size(); ++i) {
-            SCOPED_TRACE("message " + std::to_string(i));
-            check(messages[i].recv, *messages[i].to, messages[i].content, 5);
-            ASSERT_TRUE(messages[i].send->done);
-            EXPECT_EQ(UCS_OK, messages[i].send->status);
-        }
+        check_messages(messages);
         EXPECT_EQ(0u, m_a->counters().pool_bytes);
         EXPECT_EQ(0u, m_b_rdma->keys());
         again += m_a->counters().reconnects;

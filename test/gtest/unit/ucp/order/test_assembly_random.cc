@@ -180,6 +180,31 @@ protected:
         ASSERT_NE(nullptr, ri_ring_tx_reserve_lines(&m_tx, lines));
     }
 
+    /* Writes the next part of a message into the ring. */
+    void write_part(uint32_t sn)
+    {
+        message &m    = msg(sn);
+        size_t part   = m.sent++;
+        size_t offset = std::accumulate(m.parts.begin(), m.parts.begin() + part,
+                                        (size_t)0);
+        uint8_t type  = (m.parts.size() == 1) ? RI_WIRE_EAGER :
+                        (part == 0)           ? RI_RING_START :
+                                                RI_RING_PART;
+
+        if (part == 0) {
+            reserve(m); /* no padding between the parts */
+        }
+        record(type, sn, m.tag, m.length,
+               slice(pattern(sn, m.length), offset, m.parts[part]), false);
+    }
+
+    void cancel(receive &r)
+    {
+        m_node->cancel(r.op);
+        r.cancelled = r.cancelled || r.posted;
+        r.posted    = false;
+    }
+
     /* Through the ring in the order of their numbers; by active message in any. */
     void run(rng &random)
     {
@@ -194,21 +219,10 @@ protected:
             unsigned what = random.below(100);
 
             if ((what < 35) && (ring_at < by_ring.size()) && (written.size() < 10)) {
-                message &m    = msg(by_ring[ring_at]);
-                size_t part   = m.sent++;
-                size_t offset = std::accumulate(m.parts.begin(), m.parts.begin() + part,
-                                                (size_t)0);
-                uint8_t type  = (m.parts.size() == 1) ? RI_WIRE_EAGER :
-                                (part == 0)           ? RI_RING_START :
-                                                        RI_RING_PART;
+                const message &m = msg(by_ring[ring_at]);
 
-                if (part == 0) {
-                    reserve(m); /* no padding between the parts */
-                }
-                record(type, by_ring[ring_at], m.tag, m.length,
-                       slice(pattern(by_ring[ring_at], m.length), offset, m.parts[part]),
-                       false);
-                written.push_back({by_ring[ring_at], part});
+                written.push_back({by_ring[ring_at], m.sent});
+                write_part(by_ring[ring_at]);
                 ring_at += (m.sent == m.parts.size());
             } else if (what < 60) {
                 m_node->progress();
@@ -232,9 +246,7 @@ protected:
                 receive &r = m_recvs[random.below(m_recvs.size())];
 
                 if (!r.op->done) {
-                    m_node->cancel(r.op);
-                    r.cancelled = r.cancelled || r.posted;
-                    r.posted    = false;
+                    cancel(r);
                 }
             }
             check();
@@ -247,9 +259,7 @@ protected:
         }
         for (receive &r : m_recvs) {
             if (r.posted) {
-                m_node->cancel(r.op);
-                r.cancelled = true;
-                r.posted    = false;
+                cancel(r);
             }
         }
         check();

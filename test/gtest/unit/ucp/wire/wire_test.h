@@ -187,10 +187,34 @@ protected:
                           REQ_ID :
                           0,
                   m_msg.req_id);
+        check_way_fields(type);
+        check_rndv_fields(type);
+        check_rtr_fields(type);
+    }
+
+    void check_way_fields(const type_case &type)
+    {
         if ((type.type == RI_WIRE_CONN_ACK) || (type.type == RI_WIRE_FRAG) ||
             (type.type == RI_WIRE_RING_OFFER) || (type.type == RI_WIRE_RING_STOP)) {
             EXPECT_EQ(UID, m_msg.uid);
         }
+        if ((type.type == RI_WIRE_PLANE_REQ) || (type.type == RI_WIRE_PLANE_ACK)) {
+            EXPECT_EQ(PLANE, m_msg.plane);
+            EXPECT_EQ(24u, m_msg.plane_address_length);
+            for (uint8_t byte : m_msg.plane_address) {
+                EXPECT_EQ(0x5a, byte);
+            }
+        }
+        if (type.type == RI_WIRE_RING_OFFER) {
+            EXPECT_EQ(11u, m_msg.ring_pid);
+            EXPECT_EQ(12u, m_msg.ring_fd);
+            EXPECT_EQ(13u, m_msg.ring_stream_id);
+            EXPECT_EQ(COOKIE, m_msg.ring_cookie);
+        }
+    }
+
+    void check_rndv_fields(const type_case &type)
+    {
         if (type.type == RI_WIRE_FIRST) {
             EXPECT_EQ(TOTAL, m_msg.total);
         }
@@ -214,13 +238,10 @@ protected:
             EXPECT_EQ(REQ_ID, m_msg.release[0]);
             EXPECT_EQ(RECV_ID, m_msg.release[RI_WIRE_RELEASE_MAX - 1]);
         }
-        if ((type.type == RI_WIRE_PLANE_REQ) || (type.type == RI_WIRE_PLANE_ACK)) {
-            EXPECT_EQ(PLANE, m_msg.plane);
-            EXPECT_EQ(24u, m_msg.plane_address_length);
-            for (uint8_t byte : m_msg.plane_address) {
-                EXPECT_EQ(0x5a, byte);
-            }
-        }
+    }
+
+    void check_rtr_fields(const type_case &type)
+    {
         if (is_rtr_by_key(type.type)) {
             bool is_grid = (type.type == RI_WIRE_RTR_GRID);
             EXPECT_EQ(is_grid ? RUN : 0, m_msg.grid.run * is_grid);
@@ -258,12 +279,6 @@ protected:
             EXPECT_EQ((uint32_t)RI_WIRE_RELEASE_MAX, m_msg.used_count);
             EXPECT_EQ(REQ_ID, m_msg.used[0]);
             EXPECT_EQ(RECV_ID, m_msg.used[RI_WIRE_RELEASE_MAX - 1]);
-        }
-        if (type.type == RI_WIRE_RING_OFFER) {
-            EXPECT_EQ(11u, m_msg.ring_pid);
-            EXPECT_EQ(12u, m_msg.ring_fd);
-            EXPECT_EQ(13u, m_msg.ring_stream_id);
-            EXPECT_EQ(COOKIE, m_msg.ring_cookie);
         }
     }
 

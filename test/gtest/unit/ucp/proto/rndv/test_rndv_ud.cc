@@ -11,7 +11,71 @@
 
 namespace {
 
-class test_rndv_ud : public send_rndv_ud_test {};
+class test_rndv_ud : public send_rndv_ud_test {
+protected:
+    /* Messages of any length, from memory of any shape to memory of any shape. */
+    std::vector<random_message> random_messages(rng &random)
+    {
+        std::vector<random_message> messages(40);
+
+        for (random_message &m : messages) {
+            size_t length = random.percent(70) ? 20000 + random.below(50000) :
+                                                 random.below(9000);
+
+            m.content = pattern(random.next(), length);
+            m.from    = std::make_unique<memory>(random.percent(50) ? CONTIG : IOV_16,
+                                              length, m.content);
+            m.to = std::make_unique<memory>(random.percent(50) ? CONTIG : PACKED, length);
+        }
+        return messages;
+    }
+
+    /* One step of many at random: sends or posts the next one, fails, goes on. */
+    void random_step(rng &random, std::vector<random_message> &messages, size_t &sent,
+                     size_t &posted)
+    {
+        m_a_ud->holds       = random.percent(30);
+        m_a_ud->delivers    = random.percent(80);
+        m_a_ud->sent_status = random.percent(90) ? UCS_OK :
+                              random.percent(50) ? UCS_ERR_UNREACHABLE :
+                                                   UCS_ERR_CANCELED;
+        m_b_ud->recv_status = random.percent(90) ? UCS_OK : UCS_ERR_NO_MEMORY;
+        switch (random.below(8)) {
+        case 0:
+            if (sent < messages.size()) {
+                random_message &m = messages[sent++];
+                m.send            = send(*m.from, 5, random.percent(20));
+            }
+            break;
+        case 1:
+            if (posted < messages.size()) {
+                random_message &m = messages[posted++];
+                m.recv            = recv(*m.to, 5);
+            }
+            break;
+        case 2:
+            if (random.percent(20)) {
+                node &n = random.percent(50) ? *m_a : *m_b;
+                ri_way_fail_and_tell(n.worker(),
+                                     (&n == m_a.get()) ? m_conn->peer : m_back->peer);
+            }
+            break;
+        case 3:
+            m_ucx->complete_nth(random.below(4));
+            break;
+        case 4:
+            progress_both(1 + random.below(3));
+            break;
+        default: /* arrives, perhaps too early */
+            for (endpoint *ep : {m_ab, m_ba}) {
+                if (!ep->sent.empty()) {
+                    deliver(ep, random.below(std::min<size_t>(ep->sent.size(), 4)));
+                }
+            }
+            break;
+        }
+    }
+};
 
 TEST_F(test_rndv_ud, shapes)
 {
@@ -321,7 +385,6 @@ TEST_F(test_rndv_ud, random)
     for (unsigned seed = 1; seed <= 60; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         rng random(seed);
-        std::vector<random_message> messages(40);
         size_t sent = 0, posted = 0;
 
         restart();
@@ -330,56 +393,9 @@ TEST_F(test_rndv_ud, random)
         m_b_ud->qps      = 1 + random.below(4);
         m_ucx->random    = &random;
         m_ucx->send_mode = m_ucx->fetch_mode = RANDOM;
-        for (random_message &m : messages) {
-            size_t length = random.percent(70) ? 20000 + random.below(50000) :
-                                                 random.below(9000);
-
-            m.content = pattern(random.next(), length);
-            m.from    = std::make_unique<memory>(random.percent(50) ? CONTIG : IOV_16,
-                                              length, m.content);
-            m.to = std::make_unique<memory>(random.percent(50) ? CONTIG : PACKED, length);
-        }
+        std::vector<random_message> messages = random_messages(random);
         while ((sent < messages.size()) || (posted < messages.size())) {
-            m_a_ud->holds       = random.percent(30);
-            m_a_ud->delivers    = random.percent(80);
-            m_a_ud->sent_status = random.percent(90) ? UCS_OK :
-                                  random.percent(50) ? UCS_ERR_UNREACHABLE :
-                                                       UCS_ERR_CANCELED;
-            m_b_ud->recv_status = random.percent(90) ? UCS_OK : UCS_ERR_NO_MEMORY;
-            switch (random.below(8)) {
-            case 0:
-                if (sent < messages.size()) {
-                    random_message &m = messages[sent++];
-                    m.send            = send(*m.from, 5, random.percent(20));
-                }
-                break;
-            case 1:
-                if (posted < messages.size()) {
-                    random_message &m = messages[posted++];
-                    m.recv            = recv(*m.to, 5);
-                }
-                break;
-            case 2:
-                if (random.percent(20)) {
-                    node &n = random.percent(50) ? *m_a : *m_b;
-                    ri_way_fail_and_tell(n.worker(),
-                                         (&n == m_a.get()) ? m_conn->peer : m_back->peer);
-                }
-                break;
-            case 3:
-                m_ucx->complete_nth(random.below(4));
-                break;
-            case 4:
-                progress_both(1 + random.below(3));
-                break;
-            default: /* arrives, perhaps too early */
-                for (endpoint *ep : {m_ab, m_ba}) {
-                    if (!ep->sent.empty()) {
-                        deliver(ep, random.below(std::min<size_t>(ep->sent.size(), 4)));
-                    }
-                }
-                break;
-            }
+            random_step(random, messages, sent, posted);
         }
         m_a_ud->holds       = false;
         m_a_ud->delivers    = true;
@@ -389,12 +405,7 @@ TEST_F(test_rndv_ud, random)
         for (unsigned i = 0; i < 100; ++i) {
             pump();
         }
-        for (size_t i = 0; i < messages.size(); ++i) {
-            SCOPED_TRACE("message " + std::to_string(i));
-            check(messages[i].recv, *messages[i].to, messages[i].content, 5);
-            ASSERT_TRUE(messages[i].send->done);
-            EXPECT_EQ(UCS_OK, messages[i].send->status);
-        }
+        check_messages(messages);
         check_idle();
         if (HasFailure()) {
             return;

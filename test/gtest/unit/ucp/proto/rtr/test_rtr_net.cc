@@ -8,9 +8,25 @@
 
 #include "rtr_net_test.h"
 
+#include <functional>
+
 namespace {
 
-class test_rtr_net : public rtr_net_test {};
+class test_rtr_net : public rtr_net_test {
+protected:
+    /* Cancels the receives that have not got a message. */
+    void cancel_rest(const std::vector<recv_ptr> &receives,
+                     const std::function<void()> &pump_all)
+    {
+        for (const recv_ptr &r : receives) {
+            if (!r->done) {
+                m_b->cancel(r);
+                pump_all();
+                check_canceled(r);
+            }
+        }
+    }
+};
 
 /* One RTR, and nothing else: the data tells of itself. */
 TEST_F(test_rtr_net, one_message)
@@ -521,15 +537,8 @@ TEST_F(test_rtr_net, peer_without_room)
     check(of_a[0], s);
     EXPECT_EQ(RI_RTR_BY_KEY, rtr(of_a[RI_WIRE_RTR_ENTRIES]));
     EXPECT_EQ(RI_RTR_QUEUED, rtr(of_a[RI_WIRE_RTR_ENTRIES + 1]));
-    for (auto &all : {of_a, of_third}) {
-        for (const recv_ptr &r : all) {
-            if (!r->done) {
-                m_b->cancel(r);
-                pump_all();
-                check_canceled(r);
-            }
-        }
-    }
+    cancel_rest(of_a, pump_all);
+    cancel_rest(of_third, pump_all);
     check_idle();
     m_b->may_end_open = true;
     m_a.reset();

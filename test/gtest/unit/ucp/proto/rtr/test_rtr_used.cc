@@ -28,6 +28,62 @@ protected:
         m_a_rdma->holds      = true;
         return {r, send()};
     }
+
+    /* One step of many at random. Of what the sender says, lies percent name what is not out. */
+    void say_anything(rng &random, unsigned lies, std::vector<recv_ptr> &r)
+    {
+        const ri_rtr_entries_t *entries = stream()->peer->rtr.entries;
+        unsigned index                  = random.below(4);
+        uint32_t gen = ((entries != nullptr) ? entries->entry[index].generation : 0) +
+                       random.percent(lies);
+        uint32_t sn = stream()->next_sn +
+                      (random.percent(lies) ? random.below(8) - 4 : random.below(3));
+        wire_msg msg(RI_WIRE_RTS, stream()->id, sn);
+
+        msg.tag    = TAG;
+        msg.req_id = 77;
+        switch (random.below(9)) {
+        case 0:
+            r.push_back(post(random.percent(80) ? LARGE : 8));
+            break;
+        case 1:
+            if (!r.empty()) {
+                recv_ptr one = r[random.below(r.size())];
+                if (!one->done) {
+                    m_b->cancel(one);
+                }
+            }
+            break;
+        case 2:
+            deliver_used(stream()->id, sn,
+                         {ri_wire_used_rtr(index, gen),
+                          ri_wire_used_rtr(random.below(4), gen + 1)});
+            break;
+        case 3:
+            deliver_revoked(stream()->id, gen, index, random.below(2));
+            break;
+        case 4:
+            m_b_rdma->notify((sn & 0xffff) | (random.below(2) << 16) |
+                                     (index << RI_WIRE_IMM_ENTRY_SHIFT) |
+                                     (gen << RI_WIRE_IMM_GEN_SHIFT),
+                             LARGE - random.below(lies));
+            break;
+        case 5:
+            m_b->deliver(msg.header(),
+                         rts_payload({{0x1000, LARGE}},
+                                     random.percent(lies) ? RI_WIRE_RTS_AGAIN : 0));
+            break;
+        case 6:
+            send(8, TAG + random.below(2));
+            break;
+        case 7:
+            deliver();
+            break;
+        default:
+            m_b->progress();
+            break;
+        }
+    }
 };
 
 /* The message comes again after the stream has passed its number: that receive reads it. */
@@ -428,58 +484,7 @@ TEST_F(test_rtr_used, anything_at_random)
 
         restart();
         for (unsigned i = 0; (i < 150) && !stream()->broken; ++i) {
-            const ri_rtr_entries_t *entries = stream()->peer->rtr.entries;
-            unsigned index                  = random.below(4);
-            uint32_t gen = ((entries != nullptr) ? entries->entry[index].generation : 0) +
-                           random.percent(lies);
-            uint32_t sn = stream()->next_sn +
-                          (random.percent(lies) ? random.below(8) - 4 : random.below(3));
-
-            switch (random.below(9)) {
-            case 0:
-                r.push_back(post(random.percent(80) ? LARGE : 8));
-                break;
-            case 1:
-                if (!r.empty()) {
-                    recv_ptr one = r[random.below(r.size())];
-                    if (!one->done) {
-                        m_b->cancel(one);
-                    }
-                }
-                break;
-            case 2:
-                deliver_used(stream()->id, sn,
-                             {ri_wire_used_rtr(index, gen),
-                              ri_wire_used_rtr(random.below(4), gen + 1)});
-                break;
-            case 3:
-                deliver_revoked(stream()->id, gen, index, random.below(2));
-                break;
-            case 4:
-                m_b_rdma->notify((sn & 0xffff) | (random.below(2) << 16) |
-                                         (index << RI_WIRE_IMM_ENTRY_SHIFT) |
-                                         (gen << RI_WIRE_IMM_GEN_SHIFT),
-                                 LARGE - random.below(lies));
-                break;
-            case 5: {
-                wire_msg msg(RI_WIRE_RTS, stream()->id, sn);
-                msg.tag    = TAG;
-                msg.req_id = 77;
-                m_b->deliver(msg.header(),
-                             rts_payload({{0x1000, LARGE}},
-                                         random.percent(lies) ? RI_WIRE_RTS_AGAIN : 0));
-                break;
-            }
-            case 6:
-                send(8, TAG + random.below(2));
-                break;
-            case 7:
-                deliver();
-                break;
-            default:
-                m_b->progress();
-                break;
-            }
+            say_anything(random, lies, r);
         }
         named += stream()->counters.rx_named;
         ++((stream()->broken) ? broken : whole);

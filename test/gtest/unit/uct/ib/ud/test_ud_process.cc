@@ -140,6 +140,16 @@ protected:
         ri_config.ud_window = 16;
     }
 
+    /* Of a message: often a number of whole packets, unless all end in a tail. */
+    static size_t random_length(const traffic &t, rng &random)
+    {
+        size_t length = random.percent(30) ?
+                                4096 * random.range(1, t.most / 4096) :
+                                random.range(1, random.percent(50) ? t.most : 10000);
+
+        return (t.tail > 0) ? length / 4096 * 4096 + t.tail : length;
+    }
+
     /* Messages among all nodes, both ways, until all have ended. */
     static void run(const traffic &t)
     {
@@ -167,13 +177,8 @@ protected:
             bool turned   = random.percent(50);
             unsigned nf   = turned ? ends[w].second : ends[w].first;
             unsigned nt   = turned ? ends[w].first : ends[w].second;
-            size_t length = random.percent(30) ?
-                                    4096 * random.range(1, t.most / 4096) :
-                                    random.range(1, random.percent(50) ? t.most : 10000);
+            size_t length = random_length(t, random);
 
-            if (t.tail > 0) {
-                length = length / 4096 * 4096 + t.tail;
-            }
             all.emplace_back(new message(random, nodes[nf], ways[w].ep[turned], nodes[nt],
                                          ways[w].ep[!turned], length,
                                          random.percent(t.lists)));
