@@ -209,6 +209,7 @@ struct ri_worker {
     ri_worker_rings_t rings;
     ri_worker_channels_t channels;
 
+    /* Matching, and the memory of requests and messages. */
     ri_match_t match;
     ri_req_pool_t reqs;
     ri_msg_pool_t msgs;
@@ -216,6 +217,7 @@ struct ri_worker {
     ri_pool_t pool; /* buffers of messages that wait for their receiver */
     ri_sender_map_t senders;
 
+    /* State of one part of the library each. */
     ri_worker_rtr_t rtr;
     ri_worker_net_t net;
     ri_worker_gone_t gone;
@@ -229,6 +231,7 @@ struct ri_worker {
     ucs_list_link_t control;       /* control messages that stock had no memory for */
     ri_worker_coop_t coop;
 
+    /* Processes and connections that this worker has to do with. */
     ri_worker_self_t self;
     ri_plane_t *plane;   /* the plane to processes on this host; NULL: none */
     ri_map_t peers;      /* by uid */
@@ -239,12 +242,15 @@ struct ri_worker {
 
     ri_worker_closes_t closes;
     ucs_list_link_t streams; /* all streams */
+
+    /* Notes of what was done, for reports (core/notes). */
     ri_worker_counters_t counters;
     ri_calls_t calls; /* if timed */
     int watched; /* there is a trace, or sizes: the fast path of sends tells of its messages */
     ri_sizes_t *sizes; /* of messages sent; NULL: not wanted */
     ri_trace_t trace;
     ri_timeline_t timeline;
+
     pthread_mutex_t lock; /* recursive; MULTI workers only */
     ucs_list_link_t list; /* in context->workers */
 };
