@@ -21,8 +21,7 @@ static void row_count(ri_peer_t *peer, uint32_t *which)
     }
 }
 
-/* Whether of late about as many long messages have come from a peer on this host as went to it. */
-static int row_is_mutual(const ri_peer_t *peer)
+int ri_row_is_mutual(const ri_peer_t *peer)
 {
     return ri_max(peer->row.sent, peer->row.received) <=
            ROW_MUTUAL * ri_min(peer->row.sent, peer->row.received);
@@ -34,15 +33,19 @@ int ri_row_ask(const ri_send_req_t *req)
     int follows     = ri_send_has_announced(conn, 0);
     int is_one;
 
-    row_count(conn->peer, &conn->peer->row.sent);
     if (!follows) {
         conn->row.last   = conn->row.length;
         conn->row.length = 0;
     }
     ++conn->row.length;
     is_one       = follows || (conn->row.last >= ROW_LONG);
-    conn->row.on = is_one && !row_is_mutual(conn->peer);
+    conn->row.on = is_one && !ri_row_is_mutual(conn->peer);
     return is_one;
+}
+
+void ri_row_note_send(ri_peer_t *peer)
+{
+    row_count(peer, &peer->row.sent);
 }
 
 void ri_row_note_receive(ri_peer_t *peer)

@@ -19,6 +19,13 @@
 /* Long messages of one direction that are counted; then the count is halved. */
 #define RI_ROW_COUNTED 256
 
+/** A long message is about to be sent to a peer on this host: before ri_row_ask(). */
+void ri_row_note_send(ri_peer_t *peer);
+
+/** @return Whether of late about as many long messages have come from a peer on this host as went
+ * to it. */
+int ri_row_is_mutual(const ri_peer_t *peer);
+
 /** Ask whether a long message, which is about to be sent within the host, is one of a row. Each
  * call counts as a message. @return Whether it is. Until the next call, conn->row.on says whether
  * both sides can copy messages of the row: the receiver has few of its own to read. */

@@ -6,14 +6,13 @@
  * message has its number and starts.
  */
 #include "send.h"
+#include "send_host.h"
 #include "send_tell.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
-#include "../core/activity.h"
 #include "../core/exchange.h"
 #include "../core/memory.h"
 #include "../core/types/module.h"
-#include "../core/row.h"
 #include "../core/send_req.h"
 #include "../core/timeline_notes.h"
 #include "../in/channel_in.h"
@@ -103,157 +102,6 @@ static int send_can_end_now(const ri_send_req_t *req)
     return (req->proto->can_end_now != NULL) && req->proto->can_end_now(req);
 }
 
-/* Whether a message of the peer stands in a ring to this worker; with @a is_long, one above
- * EAGER_THRESH. */
-static int send_peer_sends(const ri_conn_t *conn, int is_long)
-{
-    const ri_stream_t *stream;
-
-    if (conn->peer == NULL) {
-        return 0;
-    }
-    ucs_list_for_each(stream, &conn->peer->streams, peer_list) {
-        if (is_long ? ri_ring_in_has_long_message(stream) :
-                      ri_ring_in_has_message(stream)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Whether a long message is one of an exchange within a host, of a kind that one side can copy. A
- * send without a receive posted, or of which UCX is to make an end fast, as of a blocking one of
- * Open MPI, may have to end before the application posts one. */
-static int send_exchanges(const ri_send_req_t *req, unsigned host_plane)
-{
-    ri_conn_t *conn = req->conn;
-
-    return (host_plane & RI_PLANE_READ) && !(conn->flags & RI_CONN_PEER_MODE) &&
-           (conn->worker->match.num_posted > 0) &&
-           ri_exchange_is_on(conn, req->data.length, send_peer_sends(conn, 1));
-}
-
-/* The number of the next message that the peer sends; 0 if it has sent none. */
-static uint32_t send_next_of_peer(ri_peer_t *peer)
-{
-    return ucs_list_is_empty(&peer->streams) ?
-                   0 :
-                   ucs_list_head(&peer->streams, ri_stream_t, peer_list)->next_sn;
-}
-
-/* Whether this process runs ahead of the peer, which may have earlier messages to take: an earlier
- * send has not ended, or the peer has sent nothing since the ring took one for its slow reads. Then
- * the time counts that the peer needs for each, and its reads take less than two copies do. */
-static int send_is_ahead(const ri_send_req_t *req)
-{
-    ri_peer_t *peer = req->conn->peer;
-
-    return (req->conn->sends.next != &req->list) ||
-           (send_next_of_peer(peer) == peer->reads.seen);
-}
-
-/* Up to where a ring takes a contiguous message that is not for a quick one. Where the receiver
- * reads slowly it takes longer ones, but now and then one is announced, to see whether that is
- * still so. */
-static size_t send_ring_max(const ri_send_req_t *req)
-{
-    ri_conn_t *conn = req->conn;
-    ri_peer_t *peer = conn->peer;
-
-    if ((req->data.length <= conn->ring_limits.contig) ||
-        (req->data.length > conn->ring_limits.slow) || (peer == NULL) ||
-        !peer->reads.told || send_is_ahead(req) ||
-        (++peer->reads.turn % RI_PEER_SLOW_PROBE == 0)) {
-        return conn->ring_limits.contig;
-    }
-    return conn->ring_limits.slow;
-}
-
-/* Whether a message above EAGER_THRESH is one for a quick ring, and this conn has one. Above what
- * other rings take, its receiver has to wait for long messages, as it has said not long ago: else
- * it would keep a copy. */
-static int send_is_for_quick_ring(const ri_send_req_t *req)
-{
-    ri_conn_t *conn = req->conn;
-
-    if (req->data.length > conn->ring_limits.contig_quick) {
-        return 0;
-    }
-    if (!ri_quick_is(&conn->ring->quick)) {
-        ri_quick_pass_by(&conn->ring->quick);
-    }
-    if (!ri_ring_tx_is_quick(conn->ring)) {
-        return 0;
-    }
-    return (req->data.length <= conn->ring_limits.contig) ||
-           ((conn->peer != NULL) && conn->peer->hint.ready &&
-            (conn->peer->hint.fresh > 0));
-}
-
-/* Whether the ring is to take a message, as for its room. Where there is none, it would wait for
- * this worker's progress, and other ways are better, unless that comes at once: as it did of late,
- * or as both sides send, and so are about to receive. */
-static int send_has_room(const ri_send_req_t *req)
-{
-    ri_conn_t *conn = req->conn;
-
-    if (ucs_list_is_empty(&conn->pending) &&
-        ri_ring_tx_has_room(conn->ring, req->data.length)) {
-        return 1;
-    }
-    ri_activity_note_full(conn->worker);
-    return ri_activity_is_prompt(conn->worker) || send_peer_sends(conn, 0);
-}
-
-/* The ways within the host that come into question for a message above EAGER_THRESH. All 0: none
- * does. */
-typedef struct send_host {
-    int several;   /* the message is one of several (core/row.h) */
-    int exchanges; /* the message is part of an exchange (core/exchange.h) */
-    int by_ring;   /* the ring is to take it */
-} send_host_t;
-
-/* A contiguous message in a row goes through a quick ring only: another one would hold up those
- * behind it. */
-static void send_ask_contig(const ri_send_req_t *req, unsigned host_plane, int may_wait,
-                            send_host_t *host)
-{
-    ri_conn_t *conn    = req->conn;
-    size_t length      = req->data.length;
-    int is_quick       = send_is_for_quick_ring(req);
-    int beats_exchange = is_quick && (length <= conn->ring_limits.contig_quick /
-                                                        RI_EXCHANGE_QUICK_PARTS);
-    int has_room       = beats_exchange && send_has_room(req);
-
-    host->exchanges = may_wait && !has_room && send_exchanges(req, host_plane);
-    if (!beats_exchange && !host->exchanges &&
-        (is_quick || (length <= send_ring_max(req)))) {
-        has_room = send_has_room(req);
-    }
-    host->by_ring = has_room && (is_quick || !host->several);
-}
-
-/* Ask for a message that is about to be sent. @a may_wait: it need not end fast, so that others can
- * be sent before it ends. */
-static send_host_t send_ask_host(const ri_send_req_t *req, int has_ring,
-                                 unsigned host_plane, int may_wait)
-{
-    ri_conn_t *conn  = req->conn;
-    send_host_t host = {0};
-
-    if (!has_ring || (req->data.length <= ri_config.eager_thresh)) {
-        return host;
-    }
-    host.several = may_wait && (host_plane != 0) && (conn->peer != NULL) &&
-                   ri_row_ask(req);
-    if (ri_dt_is_contig(&req->data)) {
-        send_ask_contig(req, host_plane, may_wait, &host);
-    } else if (ri_dt_is_spread(&req->data)) {
-        host.by_ring = (req->data.length <= conn->ring_limits.runs) && send_has_room(req);
-    }
-    return host;
-}
-
 /* Whether a message leaves half of the pool to those that are not as long. */
 static int send_leaves_half(const ri_send_req_t *req)
 {
@@ -295,17 +143,17 @@ static size_t send_hybrid_away(const ri_send_req_t *req)
 static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
                                     const ri_rtr_t *rtr, const ucp_request_param_t *param)
 {
-    int ends_fast    = !!(param->op_attr_mask &
+    int ends_fast   = !!(param->op_attr_mask &
                        (UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL | UCP_OP_ATTR_FLAG_FAST_CMPL));
-    ri_conn_t *conn  = req->conn;
-    size_t length    = req->data.length;
-    int is_long      = (length > ri_config.eager_thresh);
-    int has_ring     = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
-    int has_channel  = ri_channel_send_can(conn, length);
-    unsigned plane   = ri_planes_host(conn);
-    int pieces       = (plane != 0) ? ri_dt_fits(&req->data) : ri_dt_fits_net(&req->data);
-    int in_runs      = ri_dt_is_spread(&req->data);
-    send_host_t host = send_ask_host(req, has_ring, plane, !ends_fast);
+    ri_conn_t *conn = req->conn;
+    size_t length   = req->data.length;
+    int is_long     = (length > ri_config.eager_thresh);
+    int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
+    int has_channel = ri_channel_send_can(conn, length);
+    unsigned plane  = ri_planes_host(conn);
+    int pieces      = (plane != 0) ? ri_dt_fits(&req->data) : ri_dt_fits_net(&req->data);
+    int in_runs     = ri_dt_is_spread(&req->data);
+    ri_send_host_t host = ri_send_host_ask(req, has_ring, plane, !ends_fast);
 
     return (ri_select_param_t){
             .self        = !!(conn->flags & RI_CONN_SELF),
@@ -327,20 +175,21 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
                       ri_coop_send_try_spread(conn),
             .gathers = (rtr != NULL) && ri_dt_has_long_runs(&req->data),
             .awaited = host.exchanges || ((conn->peer != NULL) && conn->peer->hint.ready),
-            .pool_free   = is_long && ri_pool_has(&conn->worker->pool, length),
-            .peer_sends  = (length >= ri_config.coop_thresh) && send_peer_sends(conn, 0),
-            .exchanges   = host.exchanges,
-            .alone       = (conn->coop.slots == 0) && !host.several,
-            .in_row      = host.several && conn->row.on,
-            .crowded     = ri_exchange_is_crowded(conn->worker),
-            .slot_free   = 1, /* or it turns out to be lacking */
-            .rtr_by_net  = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
-            .rtr_in_runs = (rtr != NULL) && ri_rtr_table_is_in_runs(rtr),
-            .rtr_room    = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
-            .host_plane  = plane,
-            .net_plane   = ri_planes_net(conn),
-            .scheme      = ri_config.scheme,
-            .length      = length,
+            .pool_free  = is_long && ri_pool_has(&conn->worker->pool, length),
+            .peer_sends = (length >= ri_config.coop_thresh) &&
+                          ri_send_host_peer_sends(conn, 0),
+            .exchanges     = host.exchanges,
+            .alone         = (conn->coop.slots == 0) && !host.several,
+            .in_row        = host.several && conn->row.on,
+            .crowded       = ri_exchange_is_crowded(conn->worker),
+            .slot_free     = 1, /* or it turns out to be lacking */
+            .rtr_by_net    = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
+            .rtr_in_runs   = (rtr != NULL) && ri_rtr_table_is_in_runs(rtr),
+            .rtr_room      = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
+            .host_plane    = plane,
+            .net_plane     = ri_planes_net(conn),
+            .scheme        = ri_config.scheme,
+            .length        = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
             .hybrid_away   = send_hybrid_away(req),
             .hybrid_net    = send_hybrid_net(req, pieces),
@@ -361,8 +210,8 @@ static void send_use_hint(const ri_send_req_t *req, const ri_select_param_t *sel
     if (select->ring_takes && select->contig && req->proto->by_ring &&
         (select->length > conn->ring_limits.contig)) {
         if (peer->reads.told && (select->length <= conn->ring_limits.slow)) {
-            peer->reads.seen = send_next_of_peer(peer);
-        } else {
+            peer->reads.seen = ri_send_host_next_of_peer(peer);
+        } else if (peer->hint.fresh > 0) { /* else the two were likely to meet */
             --peer->hint.fresh;
         }
     }

@@ -147,6 +147,8 @@ struct ri_peer {
     struct {
         uint32_t sent;
         uint32_t received;
+        /* of the peer's next message when one was sent to meet it (tag/send_host.c) */
+        uint32_t met;
     } row;
 
     uint8_t closing; /* the peer has said that its application closes the last endpoint to this

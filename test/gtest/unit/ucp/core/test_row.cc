@@ -24,6 +24,7 @@ protected:
         ri_send_req_t &req = m_sends.back();
 
         ri_send_req_init(&req, &m_conn, 1);
+        ri_row_note_send(&m_peer);
         bool is_one = ri_row_ask(&req);
         EXPECT_TRUE(is_one || !m_conn.row.on);
         ++m_conn.tx_sn;
@@ -102,6 +103,20 @@ TEST_F(test_row, behind_another_one)
     m_sends.back().wire_type = RI_WIRE_EAGER;
     EXPECT_TRUE(begin());
     end_all();
+}
+
+/* Sends that are not asked for, as they must end fast, count as well. */
+TEST_F(test_row, as_many_each_way)
+{
+    ri_row_note_send(&m_peer);
+    EXPECT_FALSE(ri_row_is_mutual(&m_peer)) << "nothing came";
+    ri_row_note_receive(&m_peer);
+    EXPECT_TRUE(ri_row_is_mutual(&m_peer));
+    for (unsigned i = 0; i < 4; ++i) {
+        EXPECT_TRUE(ri_row_is_mutual(&m_peer));
+        ri_row_note_send(&m_peer);
+    }
+    EXPECT_FALSE(ri_row_is_mutual(&m_peer)) << "five to one";
 }
 
 /* Both sides copy only if the receiver has few messages of its own to read. */

@@ -2,7 +2,7 @@
 
 /*
  * src/ucp/link/ring_life.c, src/ucp/proto/eager/eager.c: large rings, which take messages above
- * EAGER_THRESH. The tests run src/ucp/tag/send.c, too.
+ * EAGER_THRESH. The tests run src/ucp/tag/send.c and src/ucp/tag/send_host.c, too.
  */
 
 #include "ring_life_test.h"
@@ -180,6 +180,48 @@ TEST_F(test_ring_life_long, by_a_quick_ring)
             }
         }
     }
+}
+
+/* A receiver that has not said that it waits is about to, where as many long messages come from it as
+ * go there, the sender has a receive posted, and this is the only one since the latest that came. */
+TEST_F(test_ring_life_long, messages_that_meet)
+{
+    node *a, *b;
+
+    std::tie(a, b) = add_quick_pair();
+
+    ri_peer_t *peer = conn(a, b)->peer;
+    recv_ptr posted;
+    send_ptr earlier;
+
+    auto meets = [&](uint32_t received, bool alone = true) {
+        if (alone) {
+            exchange(b, a, 1);
+        }
+        peer->hint     = {};
+        peer->row.sent = peer->row.received = 8;
+        peer->row.received                  = received;
+        return taken(a, b, TAKEN, true);
+    };
+
+    EXPECT_EQ(0u, meets(8)) << "nothing is posted";
+    posted = a->recv(9, ~0ul, 8);
+    EXPECT_EQ(1u, meets(8));
+    EXPECT_EQ(0u, peer->hint.fresh) << "nothing was used up";
+    EXPECT_EQ(0u, meets(8, false)) << "nothing came since";
+    EXPECT_EQ(0u, meets(2)) << "nine to two";
+    EXPECT_EQ(1u, meets(3));
+
+    earlier = a->send(conn(a, b), pattern(1, LARGE + 1), 2);
+    EXPECT_EQ(0u, meets(8)) << "another send is under way";
+
+    recv_ptr r = b->recv(2, ~0ul, LARGE + 1);
+    calm_down();
+    EXPECT_TRUE(r->done && earlier->done);
+    EXPECT_EQ(1u, meets(8));
+    b->send(conn(b, a), bytes(8), 9);
+    calm_down();
+    EXPECT_TRUE(posted->done);
 }
 
 /* RING_QUICK_MAX not above RING_EAGER_MAX: a quick ring is as all others. */

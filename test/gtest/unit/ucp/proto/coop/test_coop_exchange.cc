@@ -3,7 +3,8 @@
 /*
  * src/ucp/proto/coop/coop_exchange.c and core/exchange.c: messages that go both ways at the same
  * time. One side copies all of a message, as the receiver has said in its slot; if that side does
- * not come to it, both copy. The tests run src/ucp/proto/coop/coop_side.h, too.
+ * not come to it, both copy. The tests run src/ucp/proto/coop/coop_side.h and
+ * src/ucp/tag/send_host.c, too.
  */
 
 #include "coop_test.h"
@@ -391,6 +392,39 @@ TEST_F(test_coop_exchange, sends_that_end_early)
     }
 }
 
+/* Unless as many messages come as go, and no slow ring takes them. */
+TEST_F(test_coop_exchange, sends_that_end_early_of_many_each_way)
+{
+    const size_t length = 20000;
+    bytes data          = pattern(1, length);
+    ri_peer_t *peer     = m_conn->peer;
+
+    m_conn->ring_limits.contig = 1000;
+    for (size_t slow : {length - 1, length}) {
+        for (uint32_t received : {1u, 8u}) {
+            ucp_request_param_t param = {};
+            bool exchanges            = (slow < length) && (received == 8);
+            uint64_t coops            = m_a->counters().conns.tx_coop;
+
+            expect_exchange(peer);
+            peer->row.sent           = 8;
+            peer->row.received       = received;
+            m_conn->ring_limits.slow = slow;
+            param.op_attr_mask       = UCP_OP_ATTR_FLAG_FAST_CMPL;
+            ucs_status_ptr_t ret     = ri_tag_send_slow(m_conn, data.data(), length, 5,
+                                                        &param, 0);
+            recv_ptr r               = m_b->recv(5, ~0ul, length);
+            EXPECT_EQ(coops + exchanges, m_a->counters().conns.tx_coop)
+                    << slow << " " << received;
+            pump();
+            check(r, data);
+            if (UCS_PTR_IS_PTR(ret)) {
+                ri_req_put(ri_req_of_handle(ret));
+            }
+        }
+    }
+}
+
 /* Without any receive posted both sends end, though both processes send. */
 TEST_F(test_coop_exchange, both_send_first)
 {
@@ -451,29 +485,39 @@ TEST_F(test_coop_exchange, a_message_in_the_ring_tells)
 }
 
 /* A ring that is quick is better than one copy by one side, for messages up to half of what it
- * takes. */
+ * takes; for longer ones, too, if as many come as go. */
 TEST_F(test_coop_exchange, a_quick_ring_is_better)
 {
     const size_t length = 20000;
+    ri_peer_t *peer     = m_conn->peer;
 
     m_conn->ring_limits.contig = length - 1;
     for (bool quick : {false, true}) {
-        for (size_t most : {2 * length - 1, 2 * length}) {
-            bytes data     = pattern(most, length);
-            uint64_t rings = m_a->counters().conns.tx_eager_ring;
-            bool by_ring   = quick && (most == 2 * length);
+        for (bool meets : {false, true}) {
+            for (size_t most : {length - 1, 2 * length - 1, 2 * length}) {
+                bytes data     = pattern(most, length);
+                uint64_t rings = m_a->counters().conns.tx_eager_ring;
+                bool by_ring   = quick && (most >= (meets ? length : 2 * length));
 
-            expect_exchange(m_conn->peer);
-            m_conn->ring_limits.contig_quick = most;
-            m_conn->peer->hint.ready         = 1;
-            m_conn->peer->hint.fresh         = 1;
-            ri_quick_rate                    = quick ? 1e-9 : 0;
-            send_ptr s                       = m_a->send(m_conn, data, 5);
-            recv_ptr r                       = m_b->recv(5, ~0ul, length);
-            pump();
-            check(r, data);
-            check(s);
-            EXPECT_EQ(rings + by_ring, m_a->counters().conns.tx_eager_ring) << most;
+                recv_ptr turn = m_a->recv(6, ~0ul, 8);
+                m_b->send(m_back, bytes(8), 6);
+                pump();
+                EXPECT_TRUE(turn->done);
+                expect_exchange(peer);
+                m_conn->ring_limits.contig_quick = most;
+                peer->hint.ready                 = 1;
+                peer->hint.fresh                 = 1;
+                peer->row.sent                   = 8;
+                peer->row.received               = meets ? 8 : 0;
+                ri_quick_rate                    = quick ? 1e-9 : 0;
+                send_ptr s                       = m_a->send(m_conn, data, 5);
+                recv_ptr r                       = m_b->recv(5, ~0ul, length);
+                pump();
+                check(r, data);
+                check(s);
+                EXPECT_EQ(rings + by_ring, m_a->counters().conns.tx_eager_ring)
+                        << most << meets;
+            }
         }
     }
 }
