@@ -137,10 +137,11 @@ run_logged()
 # launch MPI PROGRAM ARGUMENTS...: in the environment env_args, of the variant if there is one.
 # PROGRAM:N has N ranks, else there are two.
 #
-# Both ranks are pinned by taskset, each by itself, because binding options are silently without
-# effect in some containers; env comes after the launcher, so that only the ranks see the library.
-# More ranks are free on the two cores, and give them away while they wait: Open MPI has an option
-# for that, MPICH a library in front of what is preloaded.
+# Ranks are pinned by taskset, each by itself, because binding options are silently without effect
+# in some containers; env comes after the launcher, so that only the ranks see the library. More ranks
+# are pinned in turns, so that pairs are always on two cores: where the kernel puts them is by far
+# what counts most otherwise. They give the cores away while they wait: Open MPI has an option for
+# that, MPICH a library in front of what is preloaded.
 launch()
 {
     local mpi=$1 program=$bin/$1/bench/${2%:*} launcher=$MPIEXEC_MPICH ranks=2 args=() settings preload
@@ -158,17 +159,16 @@ launch()
     else
         args+=(-bind-to none)
     fi
-    if [ "$ranks" -eq 2 ]; then
-        # Not a command for each rank: with several the launcher of Open MPI 5.0.7 crashes
-        # shellcheck disable=SC2016  # that shell expands
-        args+=(-n 2 bash -c '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" -eq 0 ] && cores=$0 || cores=$1
-                             exec taskset -c "$cores" "${@:2}"'
-            "$cpu0" "$cpu1" env "${settings[@]}" "$program" "$@")
-    else
+    if [ "$ranks" -gt 2 ] && [ "$mpi" != openmpi ]; then
         preload=$(printf '%s\n' "${settings[@]}" | sed -n 's/^LD_PRELOAD=/ /p')
-        [ "$mpi" = openmpi ] || settings+=(LD_PRELOAD="$bin/bench/idle_yield.so$preload")
-        args+=(-n "$ranks" taskset -c "$cpus" env "${settings[@]}" "$program" "$@")
+        settings+=(LD_PRELOAD="$bin/bench/idle_yield.so$preload")
     fi
+    # Not a command for each rank: with several the launcher of Open MPI 5.0.7 crashes
+    # shellcheck disable=SC2016  # that shell expands
+    args+=(-n "$ranks" bash -c '[ $((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} % 2)) -eq 0 ] &&
+                                cores=$0 || cores=$1
+                                exec taskset -c "$cores" "${@:2}"'
+        "$cpu0" "$cpu1" env "${settings[@]}" "$program" "$@")
     timeout --foreground "$launch_limit" "$launcher" "${args[@]}" </dev/null
 }
 
