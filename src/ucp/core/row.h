@@ -27,7 +27,7 @@ void ri_row_note_send(ri_peer_t *peer);
 int ri_row_is_mutual(const ri_peer_t *peer);
 
 /** Ask whether a long message, which is about to be sent within the host, is one of a row. Each
- * call counts as a message. @return Whether it is. Until the next call, conn->row.on says whether
+ * call is a message of it. @return Whether it is. Until the next call, conn->row.on says whether
  * both sides can copy messages of the row: the receiver has few of its own to read. */
 int ri_row_ask(const ri_send_req_t *req);
 

@@ -89,6 +89,15 @@ static size_t send_host_ring_max(const ri_send_req_t *req)
     return conn->ring_limits.slow;
 }
 
+/* Whether the ring has room for all of a message, and nothing waits for room there before it. */
+static int send_host_fits(const ri_send_req_t *req)
+{
+    ri_conn_t *conn = req->conn;
+
+    return ucs_list_is_empty(&conn->pending) &&
+           ri_ring_tx_has_room(conn->ring, req->data.length);
+}
+
 /* Whether a message is likely to meet one of the peer's on its way, and the ring has room for all
  * of it: as many long ones come from there, this process has receives posted, and of what is sent
  * there it is the only one since the peer's latest message. The peer is about to wait for it then,
@@ -101,8 +110,7 @@ static int send_host_meets(const ri_send_req_t *req)
     return (conn->worker->match.num_posted > 0) && (conn->sends.next == &req->list) &&
            (conn->peer != NULL) && ri_row_is_mutual(conn->peer) &&
            (ri_send_host_next_of_peer(conn->peer) != conn->peer->row.met) &&
-           ucs_list_is_empty(&conn->pending) &&
-           ri_ring_tx_has_room(conn->ring, req->data.length);
+           send_host_fits(req);
 }
 
 /* Whether a message above EAGER_THRESH is one for a quick ring, and this conn has one. Above what
@@ -133,8 +141,7 @@ static int send_host_has_room(const ri_send_req_t *req)
 {
     ri_conn_t *conn = req->conn;
 
-    if (ucs_list_is_empty(&conn->pending) &&
-        ri_ring_tx_has_room(conn->ring, req->data.length)) {
+    if (send_host_fits(req)) {
         return 1;
     }
     ri_activity_note_full(conn->worker);
