@@ -147,7 +147,8 @@ struct ri_peer {
     struct {
         uint32_t sent;
         uint32_t received;
-        /* of the peer's next message when one was sent to meet it (tag/send_host.c) */
+        /* number that the peer's next message had when one was sent to meet it; 0 before. When
+         * the numbers wrap, one message goes another way (tag/send_host.c). */
         uint32_t met;
     } row;
 

@@ -127,6 +127,7 @@ extern "C" {
 #include "ucp/match/match.h"
 #include "ucp/tag/recv.h"
 #include "ucp/tag/send_fast.h"
+#include "ucp/tag/send_host.h"
 #include "ucs/tag_index.h"
 #include "ucp/wire/rkey.h"
 #include "ucp/wire/wire.h"

@@ -509,6 +509,7 @@ TEST_F(test_coop_exchange, a_quick_ring_is_better)
                 peer->hint.fresh                 = 1;
                 peer->row.sent                   = 8;
                 peer->row.received               = meets ? 8 : 0;
+                peer->row.met                    = ri_send_host_next_of_peer(peer) - 1;
                 ri_quick_rate                    = quick ? 1e-9 : 0;
                 send_ptr s                       = m_a->send(m_conn, data, 5);
                 recv_ptr r                       = m_b->recv(5, ~0ul, length);
