@@ -5,6 +5,10 @@
 # and rxe1, runs the cases, and turns it off. The kernel talks on the first serial line, the
 # tests on the second one. Not busybox's shell: it takes its own, lesser ip. One of two machines
 # (vm.host) has rxe0 on its link to the other one (pair_init.sh).
+if [ $$ -ne 1 ]; then
+    echo "init.sh: runs in the virtual machines of tests only" >&2
+    exit 2
+fi
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/root LANG=C LC_ALL=C TMPDIR=/tmp
 

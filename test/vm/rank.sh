@@ -5,6 +5,10 @@
 # those of the other machine are. Loads the library $PAIR_LIBRARY, but not on the host
 # $PAIR_WITHOUT, and behind it the library for the windows of the MPI $PAIR_WINDOWS.
 # Usage: rank.sh PROGRAM OPTIONS...
+if [ ! -e /vm/rank.sh ]; then
+    echo "rank.sh: runs in the virtual machines of tests only" >&2
+    exit 2
+fi
 pid=$((20000 + 100 * ${MPI_LOCALRANKID-${OMPI_COMM_WORLD_LOCAL_RANK-0}}))
 [ "$(hostname)" = alpha ] || pid=$((pid + ${PAIR_APART-0}))
 with=()
