@@ -69,8 +69,8 @@ typedef struct info {
     size_t num_jobs;
 } info_t;
 
-/** @return @a bytes of memory in place of @a memory, which may be NULL. Ends the program if there
- * are none. */
+/** @return @a bytes of memory, which the caller frees, in place of @a memory, which may be NULL.
+ * Ends the program if there are none. */
 void *info_grow(void *memory, size_t bytes);
 
 /** Write the host of a process to @a host, which has room for @a max bytes with the end. */

@@ -18,7 +18,8 @@ typedef struct {
     int count;
 } perf_key_t;
 
-/** Add a name unless it is there. @return its number, the last one if there is no room */
+/** Add a name, which has to stay as long as @a key, unless it is there. @return its number, the
+ * last one if there is no room */
 int perf_key_add(perf_key_t *key, const char *name);
 
 /** Write the letter of a number: A to Z, then A2 and so on */

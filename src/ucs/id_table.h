@@ -35,7 +35,7 @@ void ri_id_table_init(ri_id_table_t *table, unsigned index_bits, unsigned total_
 void ri_id_table_cleanup(ri_id_table_t *table);
 
 /**
- * Give @a object, which is not NULL, an id.
+ * Give @a object, which is not NULL, an id. The object stays the caller's.
  *
  * @return The id, or 0 if there is no memory or no id left.
  */

@@ -55,7 +55,8 @@ static inline ri_tag_node_t *ri_tag_index_find(const ri_tag_index_t *index, uint
     return node;
 }
 
-/** Add @a node, which is in no index, as the youngest of @a key. */
+/** Add @a node, which is in no index, as the youngest of @a key. It stays the caller's, and has to
+ * be there until it is removed. */
 static inline void ri_tag_index_append(ri_tag_index_t *index, ri_tag_node_t *node,
                                        uint64_t key)
 {

@@ -25,8 +25,8 @@ typedef struct ri_datatype {
             basic; /* the predefined type that it is made of; a null handle: of several */
 } ri_datatype_t;
 
-/** @return What is known of a type, as long as that exists; NULL: there is no such type, or no
- * memory. Any thread may call it. */
+/** @return What is known of a type, which is freed with the type; NULL: there is no such type, or
+ * no memory. Any thread may call it. */
 const ri_datatype_t *ri_datatype_get(MPI_Datatype handle);
 
 /** The bytes that @a count elements lie in, from the address of the buffer. @return Whether there

@@ -13,7 +13,8 @@
  * others cannot reach that. */
 const ri_window_ops_t *ri_make_remote_ops(const void *base, MPI_Aint size);
 
-/** Let this rank serve others. The region of its part is 0 then if there is no memory. */
+/** Let this rank serve others by @a ops, which the window keeps. The region of its part is 0 then
+ * if there is no memory. */
 void ri_make_remote_open(ri_window_t *window, const ri_window_ops_t *ops);
 
 /** Connect all ranks of a window on this host with the memory of each other. Collective. The window

@@ -51,7 +51,7 @@ static inline ucs_memory_type_t ri_memory_type(ri_worker_t *worker,
 int ri_memory_range_is_host(const void *address, size_t length);
 
 /** @return Whether the processor may read and write a range of memory: ri_memory_range_is_host(),
- * which is not called where there is one kind of memory only. */
+ * which is not called where there is one kind of memory only. Any thread may ask. */
 static inline int ri_memory_at_is_host(const ri_worker_t *worker, const void *address,
                                        size_t length)
 {

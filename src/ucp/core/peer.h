@@ -45,7 +45,8 @@ static inline void ri_peer_note_hint(ri_peer_t *peer, uint8_t hint)
 void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks);
 
 /** Find the peer of a uid, or make it. A new one has neither conn nor stream: the caller gives it
- * one, or calls @ref ri_peer_check_unused. @return The peer; NULL without memory. */
+ * one, or calls @ref ri_peer_check_unused. @return The peer, which belongs to the worker; NULL
+ * without memory. */
 ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid);
 
 /** Free a peer if it has neither a conn nor a stream any more, with its ways and what is owed to

@@ -28,7 +28,8 @@ ucs_status_t ri_req_pool_grow(ri_worker_t *worker);
  *
  * @param kind  RI_REQ_RECV, RI_REQ_SEND or RI_REQ_EP_OP.
  *
- * @return The request; NULL if there is no memory.
+ * @return The request, which is the caller's until the application gets its handle; ri_req_put()
+ *         takes one of the pool. NULL if there is no memory.
  */
 static inline ri_req_t *ri_req_get(ri_worker_t *worker, const ucp_request_param_t *param,
                                    uint32_t kind)
@@ -60,7 +61,7 @@ static inline int ri_req_is_available(ri_worker_t *worker)
     return ri_likely(worker->reqs.free != NULL) || (ri_req_pool_grow(worker) == UCS_OK);
 }
 
-/** Put a request of the pool back that is complete, and that nobody uses any more. */
+/** Give a request of the pool back that is complete, and that nobody uses any more. */
 static inline void ri_req_put(ri_req_t *req)
 {
     ri_req_pool_t *pool = &req->worker->reqs;

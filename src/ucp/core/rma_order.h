@@ -77,7 +77,7 @@ void ri_rma_pending(ri_conn_t *conn, ri_rma_op_t *op, ri_rma_kind_t kind, int ha
  * Prepare an operation of which the library gets to know the end: stock is to be called with its
  * param, and @ref ri_rma_started follows. Other operations may start and end in between.
  *
- * @return The operation, or NULL without memory.
+ * @return The operation, as of ri_rma_op_new(), or NULL without memory.
  */
 static inline ri_rma_op_t *ri_rma_op_get(ri_worker_t *worker)
 {

@@ -16,7 +16,7 @@
 /**
  * Find the stream of a hello, which was checked, or make it and, if need be, its peer.
  *
- * @return The stream; NULL without memory or ids.
+ * @return The stream, which belongs to the worker; NULL without memory or ids.
  */
 ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello);
 
@@ -78,7 +78,8 @@ static inline void ri_stream_resume(ri_stream_t *stream)
     stream->stalled = 0;
 }
 
-/** What @ref ri_stream_check_closed does if the sender has closed the stream. */
+/** What @ref ri_stream_check_closed does if the sender has closed the stream, which may be gone
+ * afterwards. */
 void ri_stream_check_closed_slow(ri_stream_t *stream);
 
 /** If the sender of a stream has closed it, end what that could write until now, and free the

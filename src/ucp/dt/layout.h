@@ -115,7 +115,8 @@ ri_layout_part_t ri_layout_join(ri_layout_builder_t *builder, ri_layout_part_t *
 ri_layout_t *ri_layout_end(ri_layout_builder_t *builder, ri_layout_part_t root,
                            int64_t extent);
 
-/** Take one more reference. Any thread may call it. @return @a layout. */
+/** Take one more reference, which is the caller's until ri_layout_put(). Any thread may call it.
+ * @return @a layout. */
 ri_layout_t *ri_layout_get(ri_layout_t *layout);
 
 /* Layouts of peers take no more than this of the heap, all together. Only tests change it. */

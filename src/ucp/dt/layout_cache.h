@@ -25,7 +25,7 @@ typedef struct ri_layouts_out {
     } slot[RI_WIRE_LAYOUTS];
 } ri_layouts_out_t;
 
-/** @return A table that is empty; NULL without memory. */
+/** @return A table that is empty, which ri_layouts_out_free() frees; NULL without memory. */
 ri_layouts_out_t *ri_layouts_out_make(void);
 
 /** Free a table, which may be NULL. */
@@ -72,7 +72,7 @@ typedef struct ri_layouts_in {
     ri_layout_use_t use[RI_LAYOUTS_IN_USES];
 } ri_layouts_in_t;
 
-/** @return A table that is empty; NULL without memory. */
+/** @return A table that is empty, which ri_layouts_in_free() frees; NULL without memory. */
 ri_layouts_in_t *ri_layouts_in_make(void);
 
 /** @return How many bytes of the heap a table takes, with its layouts; 0 if it is NULL. */

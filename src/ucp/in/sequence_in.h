@@ -22,16 +22,19 @@
 
 /** EAGER, EAGER_SAME, EAGER_SYNC, BULK by active message. If the message has to wait for its
  * receive, up to RI_SEQUENCE_IN_COPY_MAX bytes are copied; more is kept in UCP's descriptor if UCP
- * allows that, and so is what is still at the sender. @return See ri_handler_t.from_am. */
+ * allows that, and so is what is still at the sender. Calls back; a stream that is not busy may be
+ * gone afterwards. @return See ri_handler_t.from_am. */
 ucs_status_t ri_sequence_in_am(ri_worker_t *worker, ri_stream_t *stream,
                                const ri_wire_msg_t *msg, const ri_with_am_t *with);
 
-/** RTS, POOL by active message. One that is sent again is answered if its message is here
- * already. @return See ri_handler_t.from_am. */
+/** RTS, POOL by active message. One that is sent again is answered if its message is here already.
+ * Calls back; a stream that is not busy may be gone afterwards.
+ * @return See ri_handler_t.from_am. */
 ucs_status_t ri_sequence_in_am_rts(ri_worker_t *worker, ri_stream_t *stream,
                                    const ri_wire_msg_t *msg, const ri_with_am_t *with);
 
-/** PLACED by active message. @return See ri_handler_t.from_am. */
+/** PLACED by active message. Calls back; a stream that is not busy may be gone afterwards.
+ * @return See ri_handler_t.from_am. */
 ucs_status_t ri_sequence_in_am_placed(ri_worker_t *worker, ri_stream_t *stream,
                                       const ri_wire_msg_t *msg, const ri_with_am_t *with);
 

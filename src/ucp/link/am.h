@@ -50,11 +50,11 @@ static inline unsigned ri_am_force_flag(const ucp_request_param_t *param)
     return (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) ? RI_AM_FORCE_IMM : 0;
 }
 
-/** Allocate a buffer of a class, 0 to RI_AM_CLASSES - 1. @return It, taken, and waited for by no
- * request; NULL without memory. */
+/** Allocate a buffer of a class, 0 to RI_AM_CLASSES - 1. @return It, as ri_am_buffer_get() returns
+ * one; NULL without memory. */
 ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker, unsigned class);
 
-/** @return A buffer of a class, or NULL. */
+/** @return A buffer of a class, as ri_am_buffer_get() returns one, or NULL. */
 static inline ri_am_buffer_t *ri_am_buffer_get_class(ri_worker_t *worker, unsigned class)
 {
     ri_am_pool_t *pool     = &worker->am_buffers;
@@ -68,8 +68,8 @@ static inline ri_am_buffer_t *ri_am_buffer_get_class(ri_worker_t *worker, unsign
     return buffer;
 }
 
-/** @return A buffer for a header and up to EAGER_THRESH bytes of payload, or an RTS; or
- * NULL. */
+/** @return A buffer for a header and up to EAGER_THRESH bytes of payload, or an RTS; or NULL. It is
+ * the caller's until ri_am_buffer_unget(), or until it is sent. No request waits for it. */
 static inline ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker, size_t payload)
 {
     return ri_am_buffer_get_class(worker, ri_likely(payload <= RI_AM_SMALL) ? 0 :
@@ -77,7 +77,7 @@ static inline ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker, size_t paylo
                                                                               2);
 }
 
-/** Put a buffer back that ri_am_buffer_get() or ri_am_buffer_get_class() has returned within the
+/** Give a buffer back that ri_am_buffer_get() or ri_am_buffer_get_class() has returned within the
  * same call, and that has neither a request nor a conn. */
 static inline void ri_am_buffer_unget(ri_am_pool_t *pool, ri_am_buffer_t *buffer,
                                       unsigned class)

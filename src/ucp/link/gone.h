@@ -30,8 +30,8 @@ void ri_gone_check(ri_worker_t *worker);
  * as progress has to look now. */
 int ri_gone_arm(ri_worker_t *worker);
 
-/** The application waits for events in a way to which this library cannot add a timer:
- * ri_gone_arm() sets none from now on. */
+/** The application will wait for events of a new worker, which nobody else knows, in a way to which
+ * this library cannot add a timer: ri_gone_arm() sets none from now on. */
 static inline void ri_gone_never_wake(ri_worker_t *worker)
 {
     worker->gone.never_wakes = 1;

@@ -20,10 +20,15 @@
  * instructions and no call. The worker's lock is always taken before a stock function
  * that enters the worker is called (guard.h).
  *
- * What the comments of functions take for granted: the caller of a function that is given a worker,
- * or anything that belongs to one, has locked the worker. Exceptions are said, and a worker that
- * nobody else knows need not be locked. "Calls back" means that the function may call callbacks of
- * the application, which may send, receive, and close any endpoint.
+ * What the comments of functions take for granted; exceptions are said, as test/check/contracts.py
+ * checks:
+ * - The caller of a function that is given a worker, or anything that belongs to one, has locked
+ *   the worker. A worker that nobody else knows need not be locked.
+ * - What a function is given stays whose it was, and is there afterwards. The function keeps no
+ *   pointer to it, unless it is an object of those above, which know each other while they last.
+ * - What a function returns a pointer to stays whose it was. The caller frees nothing of it.
+ * "Calls back" means that the function may call callbacks of the application, which may send,
+ * receive, and close any endpoint.
  */
 #ifndef RI_TYPES_H
 #define RI_TYPES_H

@@ -23,11 +23,12 @@
 int ri_pool_send_reaches(ri_conn_t *conn, size_t length);
 
 /** Sender: take a buffer for the data of @a req, which is not copied yet. It is lent to the conn's
- * peer from here on (conn->lent). @return NULL if there is none. */
+ * peer from here on (conn->lent), until ri_pool_send_free(). @return The buffer, which belongs to
+ * the worker's pool; NULL if there is none. */
 ri_pool_buffer_t *ri_pool_send_get(const ri_send_req_t *req);
 
-/** Sender: a buffer is not needed any more: it leaves the list that it is in, and may be taken for
- * another message. */
+/** Sender: give a buffer back to the pool, as it is not needed any more: it leaves the list that it
+ * is in, and may be taken for another message. */
 void ri_pool_send_free(ri_pool_buffer_t *buffer);
 
 /** Sender: the way failed while the message in a buffer was written into a receive, and nobody

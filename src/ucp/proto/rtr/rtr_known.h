@@ -28,8 +28,8 @@ int ri_rtr_known_is_expected(ri_conn_t *conn, int is_there);
 int ri_rtr_known_is_used(const ri_rtr_t *rtr);
 
 /** Keep the grid of an RTR by its @a index, in place of that of an earlier one, which is over. @a
- * grids_p: where grids of @a max RTRs are kept; NULL there: there are none yet. @return Where it
- * is; NULL: there is no memory. */
+ * grids_p: where grids of @a max RTRs are kept; NULL there: there are none yet, and the caller
+ * frees those that are made. @return Where it is; NULL: there is no memory. */
 const ri_wire_grid_t *ri_rtr_known_keep_grid(ri_wire_grid_t **grids_p, unsigned max,
                                              unsigned index, const ri_wire_grid_t *grid);
 

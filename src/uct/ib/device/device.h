@@ -25,10 +25,10 @@
  *
  * @param device_p  Set to the device.
  *
- * @return UCS_OK: to be given back. UCS_ERR_UNSUPPORTED: there is none. Why is logged: as a
- *         warning, once, if the user has named a device; as a warning if the only ones have too
- *         short queues, or there can be no registration cache; else at level info or debug.
- *         Nothing is said if UCXRI_IB_DEVICES is empty.
+ * @return UCS_OK: ri_ib_device_put() gives it back. UCS_ERR_UNSUPPORTED: there is none. Why is
+ *         logged: as a warning, once, if the user has named a device; as a warning if the only ones
+ *         have too short queues, or there can be no registration cache; else at level info or
+ *         debug. Nothing is said if UCXRI_IB_DEVICES is empty.
  */
 ucs_status_t ri_ib_device_get(ri_ib_device_t **device_p);
 

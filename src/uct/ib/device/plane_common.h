@@ -33,7 +33,7 @@ static inline ri_ib_plane_t *ri_ib_plane(ri_plane_t *plane)
  * Take the device for a plane, and begin to look at its events.
  *
  * @param plane    Zeros. What is set here is undone by ri_ib_plane_close(), which does not free it.
- * @param ops      Of the plane.
+ * @param ops      Of the plane, which keeps the pointer.
  * @param id_bits  Bits of an id that count ways.
  *
  * @return UCS_OK. UCS_ERR_UNSUPPORTED: there is no device, or it has failed; nothing is to be

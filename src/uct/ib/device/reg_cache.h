@@ -91,7 +91,7 @@ typedef struct ri_reg_cache_params {
  * Make a cache. If it cannot know when memory goes away it keeps nothing, and says so in a warning.
  *
  * @param params   Is copied; its ops and arg have to stay.
- * @param cache_p  Set to the cache.
+ * @param cache_p  Set to the cache, which ri_reg_cache_destroy() frees.
  *
  * @return UCS_OK; UCS_ERR_NO_MEMORY; UCS_ERR_UNSUPPORTED: a fork would not be noticed. The user has
  *         been told of either.
@@ -107,7 +107,8 @@ void ri_reg_cache_destroy(ri_reg_cache_t *cache);
  * Have memory registered.
  *
  * @param access          RI_REG_*: what is needed; the registration may allow more.
- * @param registration_p  One that has all of the memory, to be put when the device is done.
+ * @param registration_p  One that has all of the memory, which ri_reg_cache_put() gives back when
+ *                        the device is done.
  *
  * @return UCS_OK; UCS_ERR_NO_MEMORY: too much is registered and in use, or as much was too much
  *         a while ago (reg_full.h), or there is no memory for a registration of the cache;

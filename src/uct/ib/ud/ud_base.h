@@ -288,6 +288,7 @@ void ri_ud_base_broken(ri_ud_plane_t *plane, const char *why);
  * @param transfer  Zeros. Its memory is to be cleaned up (ri_ud_memory_cleanup()), but not after an
  *                  error.
  * @param list      Not needed any more when this returns.
+ * @param op        The protocol's, which stays until the transfer has ended.
  *
  * @return UCS_OK, or what ri_ud_memory_init() returns.
  */

@@ -74,10 +74,12 @@ size_t ri_ud_pool_qp_bytes(const ri_ib_device_t *device, unsigned depth,
 /**
  * Set up a pool, of which queue pairs are made when they are needed.
  *
+ * @param device      Stays open until ri_ud_pool_cleanup().
  * @param max         Queue pairs that there may be.
  * @param depth       Of a receive queue: ri_ud_pool_depth().
  * @param piece_size  Bytes of a datagram: the MTU.
- * @param bytes       Counter of the memory that the queue pairs take.
+ * @param bytes       Counter of the memory that the queue pairs take; it stays as long as the
+ *                    device.
  */
 void ri_ud_pool_init(ri_ud_pool_t *pool, ri_ib_device_t *device, unsigned max,
                      unsigned depth, unsigned piece_size, uint64_t *bytes);
@@ -89,9 +91,9 @@ ucs_status_t ri_ud_pool_add_bounce(ri_ud_pool_t *pool, ri_ud_qp_t *qp);
 /** Destroy all queue pairs. No transfer may use one. */
 void ri_ud_pool_cleanup(ri_ud_pool_t *pool);
 
-/** @return A queue pair with nothing posted, to be given back; NULL: all that there may be, or can
- * be made now, are in use. If one could not be made, that is tried again later, each time after a
- * longer pause; while there is none at all, by each call. */
+/** @return A queue pair with nothing posted, which is the caller's until ri_ud_pool_put(); NULL:
+ * all that there may be, or can be made now, are in use. If one could not be made, that is tried
+ * again later, each time after a longer pause; while there is none at all, by each call. */
 ri_ud_qp_t *ri_ud_pool_take(ri_ud_pool_t *pool);
 
 /** Give a queue pair back, to which nothing may be posted. One that cannot be used again is

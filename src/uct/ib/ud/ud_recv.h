@@ -16,7 +16,8 @@
  * Give a receive a queue pair, to which its first window is posted, and a number. The caller
  * changes its state.
  *
- * @return UCS_OK: the queue pair is the receive's. UCS_ERR_NO_MEMORY: it is still the caller's.
+ * @return UCS_OK: the queue pair is the receive's until that ends. UCS_ERR_NO_MEMORY: it is still
+ *         the caller's.
  */
 ucs_status_t ri_ud_recv_post(ri_ud_recv_t *recv, ri_ud_qp_t *qp);
 
