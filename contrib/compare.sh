@@ -34,14 +34,7 @@ else
 fi
 prepare_host
 
-if ! skips perftest; then
-    if [ -z "$SKIP_PERFTEST" ]; then
-        find_perftest
-        suites+=(perftest)
-    else
-        echo "ucx_perftest is left out: $SKIP_PERFTEST" >&2
-    fi
-fi
+skips perftest || add_found perftest
 add_mpis "${mpis[@]}"
 skips ucp || suites+=(ucp)
 
@@ -61,12 +54,6 @@ echo "stock: UCX ${version:-of unknown version}; library: $lib; cores $cpu0 and 
     "$rounds rounds of: ${suites[*]}"
 run_rounds
 repeat_moved
-if [ -z "$sizes" ] && [ "$lib" != stock ]; then
-    for mpi in "${found_mpis[@]}"; do
-        count_control "$mpi" ring
-        count_control "$mpi" rtr
-    done
-fi
 echo
 judge "$([ -n "$sizes" ] || skips rma || echo yes)"
 say_end

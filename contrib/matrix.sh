@@ -52,7 +52,7 @@ suite_variants()
 
 echo "library: $lib; cores $cpu0 and $cpu1, a line takes $(core_ping) ns one way; rounds: $rounds"
 variant_env stock
-for mpi in "${found_mpis[@]}"; do
+for mpi in "${suites[@]}"; do
     log=$out/logs/$mpi.version.log
     launch "$mpi" mpi_perf -v >"$log" 2>&1 || die "$mpi does not run, see $log"
     sed -n "s/^VERSION /$mpi: /p" "$log"

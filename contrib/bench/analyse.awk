@@ -19,12 +19,6 @@
 #
 # Exit code 3: a budget is missed or could not be measured.
 
-BEGIN {
-    if (plain != "") {
-        least_part = 0.5 # as in series.awk
-    }
-}
-
 # Budgets
 
 ARGC > 2 && FILENAME == ARGV[1] {
@@ -39,19 +33,13 @@ ARGC > 2 && FILENAME == ARGV[1] {
     }
     n = split(field[1], places, ",")
     for (i = 1; i <= n; i++) {
-        add_budget(places[i])
+        b = ++num_budgets
+        b_where[b] = places[i]; b_bench[b] = field[2]
+        b_from[b] = field[3] + 0; b_to[b] = field[4] + 0
+        b_mode[b] = field[5]; b_better[b] = field[6]
+        b_against[b] = field[7]; b_budget[b] = field[8] + 0; b_issue[b] = field[9]
     }
     next
-}
-
-# One line of the budgets, whose other columns are in field[]
-function add_budget(where,    n)
-{
-    n = ++num_budgets
-    b_where[n] = where; b_bench[n] = field[2]
-    b_from[n] = field[3] + 0; b_to[n] = field[4] + 0
-    b_mode[n] = field[5]; b_better[n] = field[6]
-    b_against[n] = field[7]; b_budget[n] = field[8] + 0; b_issue[n] = field[9]
 }
 
 # Samples: those of one round are a pair
@@ -88,28 +76,15 @@ function collect(base, series, probed, strict,    r, n, place, base_value)
     return n
 }
 
-# Whether a budget is for a benchmark, whose key is in part[]
-function is_of(b, part)
-{
-    return b_where[b] == part[1] && part[2] ~ ("^(" b_bench[b] ")$")
-}
-
-# The same for one mode, and for the size
+# Whether a budget is for a mode and a benchmark, whose key is in part[]; without a mode, whether it is
+# for the benchmark in any mode and size
 function is_for(b, mode, part)
 {
-    return b_mode[b] == mode && is_of(b, part) && part[3] + 0 >= b_from[b] && part[3] + 0 <= b_to[b]
+    return b_where[b] == part[1] && part[2] ~ ("^(" b_bench[b] ")$") && (mode == "" ||
+           (b_mode[b] == mode && part[3] + 0 >= b_from[b] && part[3] + 0 <= b_to[b]))
 }
 
-function is_against_empty(part,    i)
-{
-    for (i = 1; i <= num_budgets; i++) {
-        if (b_against[i] == "empty" && is_of(i, part)) {
-            return 1
-        }
-    }
-    return 0
-}
-
+# The first budget of those against a base, 0 if there is none
 function find_budget(mode, part, against,    i)
 {
     for (i = 1; i <= num_budgets; i++) {
@@ -213,7 +188,7 @@ function report_mode(mode,    i, part, key, variant, best)
             report(variant, key, "ideal", variant SUBSEP part[1] SUBSEP \
                    "ideal" substr(part[2], 9) SUBSEP part[3], "ideal")
         }
-        if (is_against_empty(part)) {
+        if (find_budget("", part, "empty")) {
             if (part[3] + 0 > 0) {
                 report(mode, key, "empty", mode SUBSEP part[1] SUBSEP part[2] SUBSEP 0, "empty")
             }

@@ -24,48 +24,42 @@ hca_counters='
               sum["messages"] + 0, sum["packets"] + 0, sum["completions"] + 0
     }'
 
-# count_between MPI VARIANT POINT FEW MANY LOG COUNTERS VARIABLE=VALUE...: sets counted, what MANY
-# messages count beyond what FEW do, of both ranks. The variables have these write their counters into
-# files whose names begin with LOG.counts, from which the program COUNTERS of awk makes the sums.
+# count_between MPI VARIANT POINT FEW MANY COUNTERS VARIABLE=VALUE...: sets counted, what MANY messages
+# count beyond what FEW do, of both ranks. The variables have these write their counters into files
+# whose names begin with logs/counts in out, from which the program COUNTERS of awk makes the sums.
+# If a run fails, prints what it said.
 count_between()
 {
-    local mpi=$1 variant=$2 point=$3 few=$4 many=$5 log=$6 counters=$7 turns numbers i
-    shift 7
+    local mpi=$1 variant=$2 point=$3 few=$4 many=$5 counters=$6 turns numbers said i
     variant_env "$variant"
-    env_args+=("$@")
+    env_args+=("${@:7}")
     counted=()
     for turns in "$few" "$many"; do
-        rm -f "$log".counts*
-        if ! launch "$mpi" mpi_perf -n "$turns" "$point" >"$log" 2>&1 ||
-           ! read -ra numbers < <(awk "$counters" "$log".counts*); then
-            note_failure "$mpi" "$variant" "counters, $point" "$log"
+        rm -f "$out"/logs/counts*
+        if ! said=$(launch "$mpi" mpi_perf -n "$turns" "$point" 2>&1) ||
+           ! read -ra numbers < <(awk "$counters" "$out"/logs/counts*); then
+            echo "$said"
             return 1
         fi
         for i in "${!numbers[@]}"; do
             counted[i]=$((numbers[i] - ${counted[i]:-0}))
         done
     done
-    rm -f "$log".counts*
+    rm -f "$out"/logs/counts*
 }
 
-# count_control MPI VARIANT: adds the control messages of a large message whose receive is posted to
-# the samples. With an RTR for each receive, nearly all messages must use one.
+# count_control MPI VARIANT: prints the control messages of a large message whose receive is posted,
+# as a RESULT line. With an RTR for each receive, nearly all messages must use one.
 count_control()
 {
-    local mpi=$1 variant=$2 log=$out/logs/$1.$2.control.log
-    round=1
-    sized_points control "$variant"
-    count_between "$mpi" "$variant" "${points[0]}" 100 600 "$log" "$control_counters" \
-        UCXRI_STATS=y UCXRI_STATS_DEST="$log.counts.%p" || return
-    if [ "$variant" = rtr ] && [ "${counted[1]}" -lt 495 ]; then
-        echo "${counted[1]} of 500 messages used an RTR" >"$log"
-        note_failure "$mpi" "$variant" "messages without RTR" "$log"
+    count_between "$1" "$2" "${points[0]}" 100 600 "$control_counters" \
+        UCXRI_STATS=y UCXRI_STATS_DEST="$out/logs/counts.%p" || return
+    if [ "$2" = rtr ] && [ "${counted[1]}" -lt 495 ]; then
+        echo "${counted[1]} of 500 messages used an RTR"
         return 1
     fi
     awk -v size="${points[0]#*=}" -v n="${counted[0]}" \
-        'BEGIN { printf "RESULT control %s %.3f msgs 0\n", size, n / 500 }' >"$log"
-    add_samples "$mpi" "$variant" "$log"
-    rm -f "$log"
+        'BEGIN { print "RESULT control", size, n / 500, "msgs", 0 }'
 }
 
 # count_hca MPI TURNS VARIANTS FILE: adds what the software HCA counts for each message of a
@@ -78,8 +72,11 @@ count_hca()
     for size in $(tr , ' ' <<<"${points[0]#*=}"); do
         for variant in $variants; do
             log=$out/logs/$mpi.$variant.counters.$size.log
-            count_between "$mpi" "$variant" "${points[0]%=*}=$size" 50 $((50 + turns)) "$log" \
-                "$hca_counters" SOFTHCA_COUNTERS="$log.counts" || continue
+            if ! count_between "$mpi" "$variant" "${points[0]%=*}=$size" 50 $((50 + turns)) \
+                    "$hca_counters" SOFTHCA_COUNTERS="$out/logs/counts" >"$log"; then
+                note_failure "$mpi" "$variant" "counters of $size bytes" "$log"
+                continue
+            fi
             awk -v head="$mpi,$size,$variant" -v messages=$((2 * turns)) '{
                 printf "%s", head
                 for (i = 1; i <= NF; i++) {

@@ -37,13 +37,12 @@ suite_variants()
 draw()
 {
     local where name labels
-    local -A names=([perf]=UCP [mpich]=MPICH [openmpi]="Open MPI")
     # ucxri_perf runs for a time, not for a number of messages
     if ! skips counters; then
         echo "mpi,size,variant,doorbells,work_requests,receive_doorbells,messages,packets,completions" \
             >"$counters"
-        for mpi in "${found_mpis[@]}"; do
-            count_hca "$mpi" $turns "$(suite_variants "$mpi")" "$counters"
+        for mpi in "${suites[@]#perf}"; do
+            [ -z "$mpi" ] || count_hca "$mpi" $turns "$(suite_variants "$mpi")" "$counters"
         done
         echo
         echo "The software HCA's counters, for each message of a ping-pong, both processes:"
@@ -52,7 +51,7 @@ draw()
     fi
     labels=("stock=stock UCX" "stock_rndv=stock UCX, rendezvous from 8 KB on" "net=receiver-initiated")
     for where in perf mpich openmpi; do
-        name=${names[$where]}
+        name=${titles[$where]}
         chart "fig7-$where" "Ping-pong, $name" "$where" '_latency$' "${labels[@]}"
         chart "fig9-$where" "Progress, the sender is early, $name" "$where" '^progress:0/' "${labels[@]}"
         chart "fig10-$where" "Progress, the receiver is early, $name" "$where" '^progress:2' "${labels[@]}"

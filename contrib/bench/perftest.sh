@@ -13,9 +13,6 @@ server_pid=
 trap '[ -z "$server_pid" ] || kill "$server_pid" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-# A pipe that never delivers: reading it with a time-out waits without a fork
-exec {never_fd}<> <(:)
-
 # wait_listening PORT SERVER: true once something listens there; gives up when the server is gone
 wait_listening()
 {
@@ -24,7 +21,7 @@ wait_listening()
     for _ in {1..1000}; do
         grep -qi "$pattern" /proc/net/tcp && return 0
         kill -0 "$2" 2>/dev/null || return 1
-        read -r -t 0.01 <&"$never_fd"
+        sleep 0.01
     done
     return 1
 }

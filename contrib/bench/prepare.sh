@@ -112,20 +112,23 @@ prepare_hca()
     trap 'exit 130' INT TERM
 }
 
-# add_mpis NAME..., none: all: adds those that configure has found to suites and found_mpis
-found_mpis=()
+# add_found SUITE: adds it to suites, if configure has found what runs it
+add_found()
+{
+    local reason=SKIP_${1^^}
+    if [ -z "${!reason}" ]; then
+        suites+=("$1")
+    else
+        echo "$1 is left out: ${!reason}" >&2
+    fi
+}
+
+# add_mpis NAME..., none: all
 add_mpis()
 {
-    local mpi reason
+    local mpi
     [[ $# -gt 0 && " $* " != *" all "* ]] || set -- mpich openmpi
     for mpi in "$@"; do
-        [[ $mpi != none && " ${found_mpis[*]} " != *" $mpi "* ]] || continue
-        reason=SKIP_${mpi^^}
-        if [ -n "${!reason}" ]; then
-            echo "$mpi is left out: ${!reason}" >&2
-            continue
-        fi
-        found_mpis+=("$mpi")
-        suites+=("$mpi")
+        [[ " none ${suites[*]} " == *" $mpi "* ]] || add_found "$mpi"
     done
 }

@@ -18,6 +18,7 @@
 
 bench=$root/contrib/bench
 suites=()
+declare -A titles=([perf]=UCP [mpich]=MPICH [openmpi]="Open MPI")
 analysis=(-f "$bench/analyse.awk" "$bench/budgets.tsv")
 core_probe=yes # the samples depend on how far the two cores are apart
 launch_limit=120
@@ -193,7 +194,7 @@ run_ucxri_perf()
 run_suite()
 {
     local suite=$1 variant=$2 program point
-    local programs="mpi_perf mpi_perf:4 mpi_coll:2 mpi_coll:4 mpi_coll:8 mpi_coll:16"
+    local programs="mpi_perf mpi_perf:4 mpi_coll:2 mpi_coll:4 mpi_coll:8 mpi_coll:16 control"
     case $suite in
     perftest) programs=ucx_perftest ;;
     ucp) programs=tag_match ;;
@@ -210,6 +211,11 @@ run_suite()
         tag_match)
             run_logged "$suite" "$variant" tag_match timeout --foreground 120 taskset -c "$cpu0" \
                 env "${env_args[@]}" "$bin/bench/tag_match" -t "$seconds"
+            ;;
+        control)
+            # Neither placement nor noise changes a number of messages: once is enough
+            [ "$round" -ne "$last_sure" ] || [ "$lib" = stock ] ||
+                run_logged "$suite" "$variant" control count_control "$suite" "$variant"
             ;;
         ucxri_perf)
             for point in "${points[@]}"; do
@@ -331,10 +337,7 @@ judge()
 # finish: ends the script with its exit code
 finish()
 {
-    if [ $failures -gt 0 ]; then
-        echo "$failures runs FAILED, see above" >&2
-        exit 1
-    fi
+    [ $failures -eq 0 ] || die "$failures runs FAILED, see above"
     [ $strict = no ] || [ $missed -eq 0 ] || exit 3
     exit 0
 }

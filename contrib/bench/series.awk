@@ -12,20 +12,15 @@
 
 BEGIN {
     OFS = ","
-    least_part = 0.5
     num_variants = split(variant, variants, "+")
-    for (i = 1; i <= num_variants; i++) {
-        wanted[variants[i]] = 1
-    }
 }
 
 FNR > 1 {
     add_probe()
-}
-
-FNR > 1 && ($2 in wanted) && $3 == where {
-    series = $2 SUBSEP add_key()
-    add_sample(series, count[series] + 1)
+    if ($3 == where) {
+        series = $2 SUBSEP add_key()
+        add_sample(series, count[series] + 1)
+    }
 }
 
 # The quartiles of one variant at a key: sets q[1..3], used and disturbed
@@ -43,11 +38,11 @@ END {
     for (k = 1; k <= num_keys; k++) {
         split(keys[k], part, SUBSEP)
         name = part[2]
-        if (name !~ pattern) {
+        best = best_of(variants, num_variants, keys[k], unit[keys[k]])
+        if (name !~ pattern || best == "") {
             continue
         }
         config = work = ideal = ""
-        best = best_of(variants, num_variants, keys[k], unit[keys[k]])
         if (sub(/^progress:/, "", name)) {
             config = name
             name = "progress"

@@ -9,6 +9,7 @@
 BEGIN {
     FS = ","
     TOLERANCE = 1.3 # PERF_STATE_TOLERANCE of src/tools/ucxri_perf_state.h
+    LEAST_PART = 0.5
     num_schemes = split("stock stock_get stock_put stock_rndv", schemes, " ")
     split("auto get put rndv", scheme_names, " ")
     for (i = 1; i <= num_schemes; i++) {
@@ -71,13 +72,12 @@ function samples_in(place, series, v,    i, n)
     return n + 0
 }
 
-# Sets v[] to the sorted samples of a series in the reference placement. If these are none, or a
-# part of all that is below least_part, the series is disturbed, and v[] has all. Returns their
-# number.
+# Sets v[] to the sorted samples of a series in the reference placement. If these are less than half
+# of all, the series is disturbed, and v[] has all. Returns their number.
 function select_samples(series, v,    n)
 {
     n = samples_in(reference, series, v)
-    disturbed = (n < count[series] && (!n || n < least_part * count[series]))
+    disturbed = (n < LEAST_PART * count[series])
     if (disturbed) {
         n = samples_in(0, series, v)
     }
