@@ -81,7 +81,7 @@ static protocols_here_t protocols_look(void)
     return here;
 }
 
-/* What fits one run is contiguous. */
+/* Whether a message is in runs: one that fits one run is contiguous. */
 static int protocols_is_in_runs(const protocols_case_t *which, size_t length)
 {
     return (which->run > 0) && (length > which->run);

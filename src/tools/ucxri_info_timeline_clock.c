@@ -12,7 +12,7 @@
 
 #define CLOCK_UNKNOWN INT64_MAX
 
-/* What a message takes at least, in ns, where none goes back by which it could be known: more than
+/* The least time of a message, in ns, where none goes back by which it could be known: more than
  * the steps of printed times, as Perfetto drops an arrow that ends when it begins. */
 #define CLOCK_LEAST 20
 

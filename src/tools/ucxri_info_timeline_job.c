@@ -156,8 +156,9 @@ static int job_check_name(const timeline_job_t *job)
     return 1;
 }
 
-/* What an earlier run has left has the same name where the launcher gives jobs no names. A process
- * that ran at another time is drawn all the same: it may have been started late. */
+/* Check that all files are of one run: where the launcher gives jobs no names, those that an
+ * earlier run has left have the same name. A process that ran at another time is drawn all the
+ * same: it may have been started late. */
 static int job_check_runs(const timeline_job_t *job)
 {
     const timeline_process_t *first = &job->processes[0];

@@ -130,7 +130,8 @@ static timeline_span_t *span_find(const spans_t *spans, uint64_t key)
     return (place->key != 0) ? &place->span : NULL;
 }
 
-/* What follows in the table may have been put behind what goes: move it up. */
+/* Remove a span that has begun. Those behind it in the table, which may stand there because of it,
+ * move up. */
 static void span_remove(spans_t *spans, uint64_t key)
 {
     span_begun_t *place = span_place(spans->begun, spans->max_begun, key);

@@ -417,7 +417,7 @@ static void chart_title(const chart_t *chart, char *text, size_t length)
     }
 }
 
-/* What the values are; of benchmarks whose values differ it is only their unit */
+/* The title of the axis of values; only their unit, for benchmarks whose values differ */
 static const char *values_title(const chart_t *chart)
 {
     const char *unit  = chart->lines[0]->unit;

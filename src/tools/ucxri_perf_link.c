@@ -137,7 +137,7 @@ static void link_read(perf_link_t *link, void *data, size_t length)
 
 void perf_link_exchange(perf_link_t *link, const void *mine, void *theirs, size_t length)
 {
-    /* What is exchanged fits into the buffers of a socket, and both may write first */
+    /* Both may write first: the data fits into the buffers of a socket */
     link_write(link, mine, length);
     link_read(link, theirs, length);
 }

@@ -146,7 +146,7 @@ static void parse(int argc, char **argv, run_options_t *options)
 
     memset(options, 0, sizeof(*options));
     opterr = 0;
-    /* What follows the program belongs to it */
+    /* Options behind the program are the program's */
     for (; (c = getopt_long(argc, argv, "+:vh", names, NULL)) != -1; at = optind) {
         switch (c) {
         case 'r':

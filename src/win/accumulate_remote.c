@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an operation asks for, beside RI_WINDOW_OPS_KIND and the code of ri_element_code(): the
- * elements as they were; or to compare and swap one element, without a code. */
+/* Flags of an operation, beside RI_WINDOW_OPS_KIND and the code of ri_element_code(): it asks for
+ * the elements as they were; or it is to compare and swap one element, without a code. */
 #define REMOTE_FETCH RI_PIECES_FETCH
 #define REMOTE_SWAP  0x2000u
 

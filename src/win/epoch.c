@@ -457,7 +457,7 @@ int ri_epoch_flush(ri_window_t *window, int rank)
 {
     int error = ri_epoch_flush_local(window, rank);
 
-    /* What was written is there for all who are told of it after this */
+    /* All who are told behind this fence see what was written */
     atomic_thread_fence(memory_order_seq_cst);
     return (error == MPI_SUCCESS) ? ri_remote_settle(window, rank) : error;
 }

@@ -299,8 +299,8 @@ int ri_remote_get(ri_window_t *window, int rank, const ri_typed_t *from,
     return error;
 }
 
-/* What another thread posts meanwhile stays to be settled, and what another thread settles is not
- * settled until it has. */
+/* Settle what is posted to a rank. It counts as settled when this is done: other threads do not
+ * rely on it before, and what they post meanwhile stays to be settled. */
 static int remote_settle_one(ri_window_t *window, int rank)
 {
     ri_window_target_t *target = &window->targets[rank];

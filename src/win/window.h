@@ -38,7 +38,7 @@ typedef struct ri_window_word {
     _Alignas(RI_CACHE_LINE) _Atomic(uint32_t) value;
 } ri_window_word_t;
 
-/* What a rank tells another one: how many epochs it has opened to that rank, and completed there.
+/* By this a rank tells another one how many epochs it has opened to that rank, and completed there.
  * It lies in the control memory of the one that is told. The numbers are never set back, so that
  * nothing has to be cleared between two epochs. */
 typedef struct ri_window_cell {

@@ -218,7 +218,8 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
     conn_end_sends(conn, 1, status); /* also what a lost number had left */
 }
 
-/* What waits for room in the ring, which is about to be closed, is lost as well. */
+/* @return The number of the first message that is lost: @a sn, or that of an earlier send that
+ * waits for room in the ring, which is about to be closed. */
 static uint32_t conn_first_lost(const ri_conn_t *conn, uint32_t sn)
 {
     uint32_t first;

@@ -112,8 +112,8 @@ void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status)
 {
     ri_send_drop_wait(req, what);
     if (ri_unlikely(status != UCS_OK)) {
-        /* What else it waits for may never come, except stock's callback and the end of a
-         * write, which always do and must find the request. */
+        /* Only stock's callback and the end of a write are sure to come, and must find the
+         * request: whatever else the send waits for may never come. */
         req->failure = (req->failure == UCS_OK) ? status : req->failure;
         ri_send_drop_wait(req,
                           RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH | RI_SEND_WAIT_CONN);

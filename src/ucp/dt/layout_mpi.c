@@ -14,7 +14,7 @@
 /* How many types are asked for, with those that are met again and again. */
 #define READ_TYPES_MAX 4096
 
-/* What the arguments of a type, and of each that it is made of, may have of each kind. */
+/* The most arguments of each kind, of a type and of each type that it is made of. */
 #define READ_ARGS_MAX (2 * RI_LAYOUT_ENTRIES_MAX + 2)
 
 /* The most dimensions of an array. */
@@ -246,8 +246,8 @@ typedef struct read_share {
     int is_cyclic;
 } read_share_t;
 
-/* What a process has of a dimension: whole blocks, each @a procs blocks behind the one before, and
- * the rest of one. */
+/* The part of a dimension that belongs to a process: whole blocks, each @a procs blocks behind the
+ * one before, and the rest of one. */
 static ri_layout_part_t read_share(reader_t *reader, ri_layout_part_t part,
                                    int64_t stride, const read_share_t *share)
 {

@@ -158,7 +158,7 @@ static void handle_ring_stop(ri_worker_t *worker, ri_conn_t *conn,
         return;
     }
     if (conn->status != UCS_OK) {
-        /* What is left in the ring may never have its turn. */
+        /* Records that are left in the ring may never have their turn */
         handle_refuse_ring(worker, msg->uid, msg->value);
     }
     ri_ring_life_stop(conn);

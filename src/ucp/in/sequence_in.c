@@ -107,7 +107,7 @@ ucs_status_t ri_sequence_in_am_first(ri_worker_t *worker, ri_stream_t *stream,
     return UCS_OK;
 }
 
-/* What the header of a record tells of a message. */
+/* @return A message as the header of its record tells of it. */
 static ri_arrival_t sequence_ring_arrival(const ri_ring_record_t *record, uint8_t type,
                                           ri_msg_kind_t kind)
 {

@@ -128,8 +128,8 @@ static ri_conn_t *gone_find_conn(ri_worker_t *worker, uint64_t uid)
     return NULL;
 }
 
-/* What UCX has in its hands may never end, as it does not notice either. Nobody is left to read
- * it, so it ends with the conn. */
+/* Do not wait for sends that UCX has in its hands: it does not notice that the peer is gone, and
+ * may never end them. Nobody is left to read their data, so they end with the conn. */
 static void gone_take_from_stock(ri_conn_t *conn)
 {
     ri_send_req_t *req;
@@ -154,7 +154,7 @@ static void gone_end(ri_worker_t *worker, uint64_t uid)
         gone_take_from_stock(conn);
         ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);
     }
-    /* What is under way through a network would wait until the device has tried often enough. */
+    /* Transfers through a network would wait until the device has tried often enough */
     peer = ri_map_get(&worker->peers, uid);
     if (peer != NULL) {
         ri_way_fail_and_tell(worker, peer);
@@ -181,7 +181,7 @@ void ri_gone_check(ri_worker_t *worker)
     }
 }
 
-/* What ucp_worker_get_efd returns is a set of events, to which one may be added. */
+/* Add a timer to the events that ucp_worker_get_efd returns. @return Whether that is done. */
 static int gone_open_timer(ri_worker_t *worker)
 {
     struct epoll_event event = {.events = EPOLLIN};

@@ -180,8 +180,8 @@ void ri_ring_life_refused(ri_stream_t *stream)
         return;
     }
 
-    /* What its sender wrote before it went must still be read, and this may be called
-     * from within a record: polling frees it. */
+    /* Polling frees the ring: records that its sender wrote before it went must still be read,
+     * and this may be called from within one. */
     if (stream->ring->pos == 0) {
         ++stream->worker->counters.rings_refused;
         stream->same_host = 0;

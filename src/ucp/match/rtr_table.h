@@ -39,8 +39,8 @@ typedef enum ri_rtr_kind {
     RI_RTR_KIND_LAST
 } ri_rtr_kind_t;
 
-/* What the sender of a message asks about an RTR. Each table is at the end of the file that takes
- * RTRs of the kind. */
+/* Questions of the sender of a message about an RTR, by its kind. Each table is at the end of the
+ * file that takes RTRs of the kind. */
 typedef struct ri_rtr_ops {
     /** @return The room of the receive; 0: the message of @a req cannot use the RTR. */
     uint64_t (*room)(const ri_send_req_t *req, const ri_rtr_t *rtr);

@@ -115,7 +115,7 @@ static ucs_status_t fetch_start(ri_recv_req_t *recv, ri_stream_t *stream,
     }
 }
 
-/* What an RTS or POOL that is kept has of its own: all that it says. */
+/* The bytes of an RTS or POOL that are kept with the message: all of it. */
 static size_t fetch_size(const ri_arrival_t *arrival)
 {
     return ri_wire_rts_length(arrival->data);

@@ -73,8 +73,9 @@ static int select_may_write(const ri_select_param_t *param)
             ((param->pieces || param->gathers) && !param->awaited));
 }
 
-/* What the pool takes, or an RTR, is done with at once: as long as that is short, it is not for
- * both to copy. They do where the receiver waits: it has sent no RTR, and wants no copy. */
+/* Whether the sender alone copies the message, into the pool or by an RTR: it is done with it at
+ * once then. A message that is longer is copied by both sides; and so is one whose receiver waits,
+ * which has sent no RTR, and wants no copy. */
 static int select_is_for_one(const ri_select_param_t *param)
 {
     int writes = select_may_write(param);
@@ -182,11 +183,11 @@ static ri_choice_t select_plane(const ri_select_param_t *param)
     return (ri_choice_t){proto, (proto != RI_PROTO_BULK) ? param->net_plane : 0};
 }
 
-/* What no plane moves: short messages, through a ring, a channel or active messages; and what UCP
- * moves. */
+/* A message that no plane moves: a short one, which goes through a ring, a channel or active
+ * messages, or one that UCP moves. */
 static ri_proto_t select_am(const ri_select_param_t *param)
 {
-    /* What is not host memory must not be touched by the processor: UCP moves it. */
+    /* The processor must not touch memory that is not the host's: UCP moves it */
     if ((param->length > param->eager_thresh) || !param->host_memory) {
         return param->sync ? RI_PROTO_BULK_RNDV : RI_PROTO_BULK;
     }

@@ -82,7 +82,7 @@ static size_t parts_post(ri_reach_t *reach, const ri_mailbox_head_t *head,
         ri_mail_queue_post_put(reach, &part, data + done);
         done += part.length;
     }
-    /* What found free entries for all of it has not waited for the target. */
+    /* A put that needs more entries than there are has waited for the target */
     if (done > PARTS_ENTRIES) {
         parts_judge(&reach->quick_puts, done, ri_clock_ticks() - begin);
     }

@@ -14,7 +14,7 @@
 #include "window_net.h"
 #include "window_net_message.h"
 
-/* What a process tells of its memory; behind it the address of its worker, and the remote key. */
+/* A process tells of its memory: this, the address of its worker, and the remote key. */
 typedef struct ri_window_net_told {
     uint64_t uid;
     uint64_t region;
@@ -53,7 +53,8 @@ typedef struct ri_window_net_patience {
 /** Connect, if that was not done. The lock is held. @return The endpoint, or NULL. */
 ucp_ep_h ri_window_net_ask_open(ri_window_net_reach_t *reach);
 
-/** What a process does while it waits: @a arg is a number of looks, an unsigned. @return 0. */
+/** Pause between two looks of a process that waits: @a arg is the number of looks, an unsigned.
+ * @return 0. */
 int ri_window_net_ask_pause(void *arg);
 
 /** Wait until less than @a most are left of what is counted. If the peer is gone, it is waited for

@@ -482,8 +482,8 @@ static void *net_connect(const void *bytes, size_t length, uint64_t *base_p)
     return reach;
 }
 
-/* What a peer that is gone has not answered is forgotten. What UCX does not end is left to it, with
- * the memory that it may still write to. */
+/* Let go of a peer. Questions that it has not answered are forgotten. Operations that UCX does not
+ * end are left to UCX, with the memory that it may still write to. */
 static void net_disconnect(void *arg)
 {
     ri_window_net_reach_t *reach = arg;

@@ -169,7 +169,7 @@ static int ep_op_end_flushing(ri_ep_op_t *op, ucs_status_t status)
     if (must_wait && !op->is_left) {
         ri_close_report(conn);
     }
-    /* What UCX may still have to flush are its own answers to the peer's flush. */
+    /* UCX may still have to flush its own answers to the peer's flush, and nothing else */
     ep_op_complete(op, ep_op_close_behind(op, must_wait));
     return 1;
 }

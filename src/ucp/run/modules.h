@@ -44,8 +44,8 @@ extern const ri_module_t ri_module_bounce;         /* link/bounce.c */
 extern const ri_module_t ri_module_gone;           /* link/gone.c */
 extern const ri_module_t ri_module_report_file;    /* run/report_file.c */
 
-/* What has to come before what among the modules that have an event: event, first, then, why. An
- * event without a line is told in any order. */
+/* The order in which modules are told of an event: event, first, then, why. An event without a line
+ * is told in any order. */
 /* clang-format off */
 #define RI_MODULES_RULES(_r) \
     _r(worker_says, rndv, coop_recv, \

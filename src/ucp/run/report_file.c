@@ -332,8 +332,8 @@ void ri_report_file_reset(void)
     memset(&file.ended, 0, sizeof(file.ended));
 }
 
-/* What a conn has sent goes into the sums of its worker when it ends; of whom it led to, only this
- * knows. */
+/* Keep what a conn that ends has sent to its peer: the sums of its worker, which get the counters
+ * of the conn, do not tell of peers. */
 static void file_conn_closes(ri_conn_t *conn)
 {
     file_part_t *part;

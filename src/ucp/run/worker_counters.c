@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the planes through a network have counted. Memory is registered for the device that they
+/* Add the counters of the planes through a network. Memory is registered for the device that they
  * share, and counted there. */
 static void counters_add_planes(const ri_worker_t *worker, ri_worker_counters_t *out)
 {

@@ -139,7 +139,8 @@ static unsigned worker_time_stock(ri_worker_t *worker)
     return count;
 }
 
-/* What a call does about stock, and what is done now and then. @return Number of events. */
+/* The rest of a call of progress: stock's, if it is due, and work that is done now and then.
+ * @return Number of events. */
 static inline unsigned worker_progress_rest(ri_worker_t *worker)
 {
     unsigned count = ri_worker_is_stock_due(worker) ? ri_worker_progress_stock(worker) :

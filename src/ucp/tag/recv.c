@@ -77,7 +77,7 @@ static ucs_status_ptr_t recv_msg(ri_recv_req_t *recv, ri_msg_t *msg,
     ri_worker_t *worker = recv->super.worker;
     ucs_status_t status;
 
-    /* What ends later ends by callback, and may do so before this returns. */
+    /* A receive that ends later ends by callback, maybe before this returns */
     ri_req_set_recv_cb(&recv->super, param);
     ri_timeline_call_begins(worker);
     status = ri_recv_start_msg(recv, msg);

@@ -122,7 +122,7 @@ ucs_status_ptr_t ri_tag_send_fast_no_ring(ri_conn_t *conn, const void *data,
                    send_am_longer(conn, data, length, tag, param);
 }
 
-/* What a message through a ring is noted for, where there is a trace, or sizes are wanted. */
+/* Note a message through a ring, where there is a trace, or sizes are wanted. */
 static ri_noinline void send_note_watched(ri_conn_t *conn, uint64_t tag, size_t length,
                                           uint32_t lines)
 {

@@ -176,7 +176,7 @@ static const ri_wire_field_t channel_again_fields[] = {
     .length = sizeof(_form), .num_fields = sizeof(_fields) / sizeof((_fields)[0]), \
     .fields = (_fields)
 
-/* What most messages in sequence have in common. */
+/* The fields that most messages in sequence have in common. */
 #define IN_SEQUENCE \
     .in_sequence = 1, .greets = RI_WIRE_GREETS_FIRST, .payload = RI_WIRE_PAYLOAD_HERE
 

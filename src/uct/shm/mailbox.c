@@ -74,7 +74,7 @@ static int mailbox_serve_op(ri_mailbox_area_t *area, unsigned slot, uint32_t num
     _Alignas(8) uint8_t data[RI_MAILBOX_INLINE];
     int length;
 
-    /* What is checked is what is used: no field is read from the entry once more. */
+    /* The compiler must use the copy that is checked, and read no field from the entry again */
     __asm__ volatile("" : "+m"(head));
 
     if (head.length > RI_MAILBOX_DATA) {

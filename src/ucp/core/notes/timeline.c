@@ -167,7 +167,7 @@ static void timeline_say_full(void)
     }
 }
 
-/* What all clocks showed at one moment: the thread may be interrupted between two of them, so the
+/* Read all clocks at one moment: the thread may be interrupted between two of them, so the
  * closest of some attempts counts. */
 static void timeline_read_clocks(ri_timeline_block_t *block)
 {

@@ -29,7 +29,7 @@ typedef enum ri_config_type {
     RI_CONFIG_TEXT     /* char *: anything */
 } ri_config_type_t;
 
-/* What a variable takes beside plain values, and what plain values it does not take. */
+/* Words that a variable takes beside plain values, and plain values that it does not take. */
 enum {
     /* "auto", by type: SIZE: UCS_MEMUNITS_AUTO, NUMBER: UCS_ULUNITS_AUTO, HEX: the text */
     RI_CONFIG_AUTO = 1 << 0,
@@ -84,7 +84,7 @@ static inline int ri_config_value_is_text(const ri_config_field_t *field)
  * @param is_on  Set to whether there is to be a report. */
 const char *ri_config_value_report(const char *value, int *is_on);
 
-/* What tells the name of a file from another word, in a RI_CONFIG_TRACE. */
+/* In a RI_CONFIG_TRACE a word with one of these characters is the name of a file. */
 #define RI_CONFIG_TRACE_FILE "./%"
 
 /** @return The name of the file in the value of a RI_CONFIG_TRACE, which is @a value itself; NULL

@@ -28,7 +28,7 @@
  * per ns come out that the ring was seen to carry. */
 #define COSTS_LINES_AT_ONCE 11
 
-/* What a ring is assumed to carry of longer messages at least, in bytes per ns, as it did where
+/* The rate at which a ring carries longer messages at least, in bytes per ns: as it did where
  * lines took 60 to 500 ns: of near cores the prefetchers run ahead of the copy, and far ones write
  * past their caches. */
 #define COSTS_RING_RATE 10.0
@@ -195,8 +195,8 @@ static size_t costs_eager(const ri_costs_t *costs, double ring_rate)
                        RI_COSTS_EAGER_MIN, RI_COSTS_EAGER_MAX);
 }
 
-/* What a ring carries if lines come one after the other, as many at the same time as a core can
- * miss. */
+/* @return The rate of a ring, in bytes per ns, if lines come one after the other, as many at the
+ * same time as a core can miss. */
 static double costs_ring_rate(const ri_costs_t *costs)
 {
     return COSTS_LINES_AT_ONCE * RI_CACHE_LINE / costs->line;

@@ -165,8 +165,8 @@ struct ri_recv_req {
     uint32_t way;    /* written through a network: its way, by ri_peer_way_t.number */
     ri_keys_t *keys; /* written: of memory that is written through a network */
 
-    /* What its sender was told by an RTR or, while it waits for its data, by a TARGET; and what
-     * tells whether RTRs are worth while (proto/rtr). */
+    /* The receive as its sender was told of it, by an RTR or, while it waits for its data, by a
+     * TARGET; and notes that tell whether RTRs are worth while (proto/rtr). */
     struct {
         union {
             ri_conn_t *conn; /* BY_GRANT: the conn whose ring has it */
@@ -234,8 +234,8 @@ enum {
     RI_SEND_WAIT_LAST  = 1 << 6
 };
 
-/* What stock may have of a send: both at once, as the data of a rendezvous may be asked for before
- * stock is done with the RTS. */
+/* The parts of a send that stock may have in its hands: both at once, as the data of a rendezvous
+ * may be asked for before stock is done with the RTS. */
 typedef enum ri_am_which {
     RI_AM_MESSAGE, /* the message, WAIT_STOCK */
     RI_AM_DATA,    /* RNDV_DATA, WAIT_DATA */

@@ -42,7 +42,7 @@ typedef enum ri_send_answer {
     RI_SEND_ANSWER_ALWAYS
 } ri_send_answer_t;
 
-/* What the sender asks the receiver for after a message, for the sake of later messages. */
+/* A question of the sender after a message, for the sake of later messages. */
 typedef enum ri_send_asks {
     RI_SEND_ASKS_NOTHING,
     RI_SEND_ASKS_ID, /* the id of the stream, as the message went by a route that needs none */

@@ -48,8 +48,8 @@ typedef struct ri_assembly {
     uint32_t sn;         /* number of the message */
 } ri_assembly_t;
 
-/* What the sender writes of this process's memory past UCP, and so of receives that were offered:
- * as it has said (link/planes.c). */
+/* How the sender, as it has said (link/planes.c), writes to this process's memory past UCP, and so
+ * into receives that were offered. */
 typedef struct ri_stream_writes {
     int any;         /* the sender writes; 0: it writes nothing */
     uint8_t grids;   /* the sender takes RTRs of receives in regular runs */

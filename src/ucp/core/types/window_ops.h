@@ -60,7 +60,7 @@ typedef struct ri_window_address {
     uint8_t plane[RI_PLANE_ADDRESS_MAX];
 } ri_window_address_t;
 
-/* What one process asks another one to do with that process's control memory. */
+/* The kinds of commands by which one process has another one change its control memory. */
 typedef enum ri_window_command_kind {
     RI_WINDOW_COMMAND_ENTER, /* a gate (uct/shm/gate.h): done when the origin is inside */
     RI_WINDOW_COMMAND_JOIN,  /* a gate, past those who wait at it */

@@ -72,7 +72,8 @@ static ri_coop_t *coop_newest_of_row(const ri_worker_t *worker)
     return NULL;
 }
 
-/* What a round knows of rows of sends. Callbacks may free what it points to: it only compares. */
+/* The row of sends whose turn it is in a round. The pointers are only compared: callbacks of the
+ * round may free what they point to. */
 typedef struct coop_row_turn {
     const ri_coop_t *newest; /* the send that is to be written; NULL: there is none */
     const ri_conn_t *conn;   /* of newest */

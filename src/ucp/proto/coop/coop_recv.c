@@ -71,8 +71,8 @@ static ucs_status_t coop_outcome(const ri_coop_t *coop, ri_coop_state_t state)
     return ((status == UCS_OK) && (failed || withdrawn)) ? UCS_INPROGRESS : status;
 }
 
-/* What follows from the outcome of a copy, which is freed. @return The receive's status, or
- * UCS_INPROGRESS. */
+/* Complete a receive, or ask its sender for the data, by the outcome of a copy, which is freed.
+ * @return The receive's status, or UCS_INPROGRESS. */
 static ucs_status_t coop_conclude(ri_recv_req_t *recv, ri_stream_t *stream,
                                   uint32_t req_id, ri_coop_state_t state,
                                   ucs_status_t outcome)
@@ -187,7 +187,7 @@ static int coop_is_writing(void *arg)
 {
     coop_ending_t *ending = arg;
 
-    /* What the sender has put on a shelf is to be taken. */
+    /* The parts that the sender has put on a shelf are to be taken */
     ending->state = ri_coop_copy_step(ending->coop, 1);
     return !ri_coop_side_has_ended(ending->state);
 }

@@ -63,8 +63,8 @@ struct ri_coop {
 /* The number of units that count for that at most: one call of that side copies them. */
 #define RI_COOP_IN_VAIN_UNITS RI_SLOT_CLAIM_ALONE
 
-/* What became of a copy. WAITS and WORKED may follow each other any number of times, until one of
- * the other three ends it. */
+/* The outcome of a step of a copy. WAITS and WORKED may follow each other any number of times,
+ * until one of the other three ends it. */
 typedef enum coop_state {
     RI_COOP_WAITS,  /* for the other side; nothing was to be done */
     RI_COOP_WORKED, /* something was copied, more is to come */

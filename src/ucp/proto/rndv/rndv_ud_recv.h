@@ -13,7 +13,7 @@
  * may ask whether it was. */
 #define RI_UD_LINGER (1u << 20)
 
-/* What a transfer does for a receive that has met its RTS (recv->rndv.written is
+/* Callbacks of a transfer for a receive that has met its RTS (recv->rndv.written is
  * RI_RECV_BY_TARGET). Its sender need not have been asked: the receive may have had an RTR. */
 extern const ri_ud_recv_calls_t ri_rndv_ud_recv_calls;
 

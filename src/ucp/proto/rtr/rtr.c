@@ -279,7 +279,7 @@ ri_recv_req_t *ri_rtr_match(ri_worker_t *worker, const ri_stream_t *stream, uint
     ri_recv_req_t *recv;
 
     while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
-        /* What belongs to another sender's message, which is on its way, is passed by. */
+        /* A receive that belongs to another sender's message, which is on its way, is passed by */
         if ((worker->rtr.num_offered == own) || rtr_withdraw_dependents(recv, stream)) {
             rtr_leave(recv);
             return recv;

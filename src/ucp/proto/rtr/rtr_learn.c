@@ -89,7 +89,7 @@ static int rtr_was_soon(const ri_worker_t *worker, uint32_t now, size_t length)
     return now - worker->activity.received_us < RTR_BUSY + length / RTR_SOON_BYTES;
 }
 
-/* What the peer is told about a message of @a length bytes. */
+/* Note what the peer is to be told about a message of @a length bytes. */
 static void rtr_note_waiting(const ri_stream_t *stream, int waiting, uint32_t now,
                              size_t length)
 {

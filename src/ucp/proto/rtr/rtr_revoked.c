@@ -20,7 +20,8 @@ typedef enum revoked_dependents {
     DEPENDENTS_USED   /* one has been used */
 } revoked_dependents_t;
 
-/* What the RTRs of a receive, and of later ones that count it, say to a message of @a stream. */
+/* @return How the RTRs of a receive, and of later ones that count it, stand in the way of a message
+ * of @a stream. With @a revoke those that can be are asked back. */
 static revoked_dependents_t revoked_look(const ri_recv_req_t *recv,
                                          const ri_stream_t *stream, int revoke)
 {

@@ -112,8 +112,7 @@ static int words_withdraw(ri_ring_grant_t *grant, uint32_t generation)
            (ri_grant_state(grant, generation) == RI_RING_GRANT_FREE);
 }
 
-/* What the conn that a REVOKE is addressed to knows of RTRs, or has known. @return NULL: it has
- * used none. */
+/* @return The RTRs that the conn of a REVOKE knows, or has known; NULL: it has used none. */
 static ri_rtr_words_t *words_of(const ri_peer_t *peer, const ri_conn_t *conn,
                                 uint32_t conn_id)
 {

@@ -75,7 +75,7 @@ void *ri_ib_plane_new_way(ri_ib_plane_t *plane, size_t size, uint32_t *id_p,
 {
     void *way;
 
-    /* What the device has told must be known: the address, for one, is told to the peer next. */
+    /* Events of the device must be known first: the peer is told its address next, for one */
     if (plane->is_broken || ri_ib_events_is_fatal(plane->device)) {
         *status_p = UCS_ERR_UNREACHABLE;
         return NULL;

@@ -453,7 +453,7 @@ unsigned ri_rc_queue_progress(ri_rc_plane_t *plane)
         count += queue_take_notifications(plane);
     }
 
-    /* What is called may start others, and end ways */
+    /* The functions that are called may start other transfers, and end ways */
     while (ri_unlikely(!ucs_list_is_empty(&plane->ended))) {
         op     = ucs_list_extract_head(&plane->ended, ri_rc_op_t, list);
         user   = op->user;

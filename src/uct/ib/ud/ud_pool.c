@@ -161,7 +161,8 @@ static int pool_may_create(const ri_ud_pool_t *pool)
                                          (ri_clock_now() >= pool->retry));
 }
 
-/* What there is has to do for now. Others may give back what the device has run out of. */
+/* A queue pair could not be made: those that there are have to do for now. Others may give back
+ * what the device has run out of. */
 static void pool_note_failure(ri_ud_pool_t *pool)
 {
     double wait = ri_ud_pool_backoff * (1u << ri_min(pool->failures, 16u));

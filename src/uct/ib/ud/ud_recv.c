@@ -282,7 +282,7 @@ void ri_ud_recv_probe(ri_ud_ep_t *ep, ri_ud_message_t *message)
     ri_ud_plane_t *plane = ri_ud_plane(ep);
     ri_ud_recv_t *recv   = recv_find(ep, message->number);
 
-    /* What came before the question is not missing, though nobody has looked since */
+    /* Take datagrams that came before the question: nobody may have looked since */
     if ((recv != NULL) && (recv->state == RI_UD_RECV_ACTIVE)) {
         recv_poll(plane, recv);
         recv = recv_find(ep, message->number);
