@@ -84,7 +84,7 @@ static inline int ri_config_value_is_text(const ri_config_field_t *field)
  * @param is_on  Set to whether there is to be a report. */
 const char *ri_config_value_report(const char *value, int *is_on);
 
-/* A word with a dot, a slash or a percent sign in it, in a RI_CONFIG_TRACE, is the name of a file. */
+/* A value of a RI_CONFIG_TRACE that has a dot, a slash or a percent sign is the name of a file. */
 #define RI_CONFIG_TRACE_FILE "./%"
 
 /** @return The name of the file in the value of a RI_CONFIG_TRACE, which is @a value itself; NULL
