@@ -8,6 +8,10 @@
 # Prints a line for each step, "ok ..." or "not ok ...", the latter with the end of its output. Exit
 # code: 0 if all are good.
 set -u
+if [ -z "${DISTRO_HERE-}" ]; then
+    echo "packages.sh: only for a system of test/distro/run.sh RELEASE --packages, which it changes" >&2
+    exit 2
+fi
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 
