@@ -16,6 +16,7 @@ exchange()
     cat "$dir/check"
     [ "$(grep -c 'active: yes' "$dir/check")" -eq 2 ]
 
+    rm -f "$dir/report" # it would be appended
     "$@" ucxri_run --report="$dir/report" "$dir/exchange"
     ucxri_info -r "$dir/report" | tee "$dir/sum"
     [ "$(grep -c '^ucxri:sent *[01] ' "$dir/sum")" -eq 2 ]

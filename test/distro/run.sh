@@ -15,7 +15,7 @@
 #   --only LIST       these steps of contrib/check.sh
 #   --run COMMAND     this command of the shell instead, in the copy of the sources
 #   --dir DIR         the folder (build/distro/RELEASE)
-#   --keep            keep the folder: the next run begins with what is there, and takes seconds to do so
+#   --keep            keep the folder: the next run begins with what is there, which takes seconds
 #   --remove          remove the folder, the packages too, and end
 #   --mirror URL      where to get the release from
 #   --keyring FILE    with the keys that it is signed by (debian-archive-keyring's)
@@ -23,8 +23,8 @@
 #   -h, --help        this text
 #
 # The output is that of contrib/check.sh, or of what else is run; the steps' logs are in DIR/logs
-# afterwards. Exit code: that of what is run; 77 if there is nothing to make the release with (with a line "SKIP", and
-# what is missing), 2 for a wrong option, 3 if the release could not be made.
+# afterwards. Exit code: that of what is run; 77 if there is nothing to make the release with (with
+# a line "SKIP", and what is missing), 2 for a wrong option, 3 if the release could not be made.
 set -u
 export LC_ALL=C
 
