@@ -16,6 +16,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -71,6 +72,23 @@ static inline double bench_median(double *values, size_t n)
     return (n % 2) ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
+/* Whether another process says what is wrong with the options */
+static int bench_is_quiet;
+
+/* The line on stderr that says what is wrong with the options */
+__attribute__((format(printf, 1, 2))) static inline void
+bench_complain(const char *format, ...)
+{
+    va_list args;
+
+    if (!bench_is_quiet) {
+        va_start(args, format);
+        vfprintf(stderr, format, args);
+        va_end(args);
+        fprintf(stderr, "; see --help\n");
+    }
+}
+
 /*
  * Parse "0,8,64k,4m" into sizes[]; returns the number of sizes, or -1 after an
  * error line on stderr.
@@ -96,8 +114,8 @@ static inline int bench_parse_sizes(const char *list, size_t *sizes)
             ++end;
         }
         if ((value > (1ull << 30)) || (n == BENCH_MAX_SIZES)) {
-            fprintf(stderr, "size list '%s': a size above 1 GB, or more than %d sizes\n",
-                    list, BENCH_MAX_SIZES);
+            bench_complain("size list '%s': a size above 1 GB, or more than %d sizes",
+                           list, BENCH_MAX_SIZES);
             return -1;
         }
         sizes[n++] = value;
@@ -110,9 +128,8 @@ static inline int bench_parse_sizes(const char *list, size_t *sizes)
         p = end + 1;
     }
 
-    fprintf(stderr,
-            "size list '%s': expected numbers with an optional k or m,"
-            " separated by commas\n",
+    bench_complain(
+            "size list '%s': expected numbers with an optional k or m, separated by commas",
             list);
     return -1;
 }
@@ -125,8 +142,7 @@ static inline int bench_parse_number(const char *name, const char *text, double 
 
     *value = strtod(text, &end);
     if ((end == text) || (*end != '\0') || !(*value >= min) || !(*value <= max)) {
-        fprintf(stderr, "%s '%s': expected a number from %g to %g\n", name, text, min,
-                max);
+        bench_complain("%s '%s': expected a number from %g to %g", name, text, min, max);
         return -1;
     }
     return 0;

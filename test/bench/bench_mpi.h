@@ -69,9 +69,15 @@ static inline int bench_mpi_next_option(const bench_mpi_t *bench, int argc, char
                                         const char *letters)
 {
     static const struct option words[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    int option;
 
-    opterr = (bench->rank == 0);
-    return getopt_long(argc, argv, letters, words, NULL);
+    bench_is_quiet = (bench->rank != 0);
+    opterr         = 0;
+    option         = getopt_long(argc, argv, letters, words, NULL);
+    if (option == '?') {
+        bench_complain("a wrong option, or one without its value: %s", argv[optind - 1]);
+    }
+    return option;
 }
 
 /* An option that several programs have, as getopt() returns it: -t, -w or -b. Returns 0, or -1, for
@@ -89,6 +95,10 @@ static inline int bench_mpi_option(bench_mpi_t *bench, int option)
     case 'b':
         bad            = bench_parse_number("-b", optarg, 1, BENCH_MAX_BATCHES, &batches);
         bench->batches = (int)batches;
+        if (!bad && (bench->batches != batches)) {
+            bench_complain("-b '%s': expected a whole number", optarg);
+            bad = -1;
+        }
         return bad;
     default:
         return -1;
@@ -131,8 +141,7 @@ static inline int bench_mpi_parse_point(char *text, const void *kinds, size_t ki
         }
     }
     if (bad > 0) {
-        fprintf(stderr, "'%s': expected a benchmark and its sizes, as %s\n", text,
-                example);
+        bench_complain("'%s': expected a benchmark and its sizes, as %s", text, example);
     }
     return bad ? -1 : 0;
 }
@@ -152,7 +161,7 @@ static inline int bench_mpi_parse_points(int argc, char **argv, const void *kind
                                     options, num_points);
     }
     if (!bad && (*num_points == 0)) {
-        fprintf(stderr, "which benchmark?\n");
+        bench_complain("expected a benchmark and its sizes, as %s", example);
         bad = -1;
     }
     return bad;
@@ -487,8 +496,8 @@ static inline int bench_mpi_main(const bench_mpi_program_t *program, void *optio
     }
     if (bad != 0) {
         status = (bad < 0) ? BENCH_MPI_EXIT_USAGE : EXIT_SUCCESS;
-        if (bench.rank == 0) {
-            fprintf((bad < 0) ? stderr : stdout, "%s", program->usage);
+        if ((bad > 0) && (bench.rank == 0)) {
+            printf("%s", program->usage);
         }
     } else if (ranks != NULL) {
         status = BENCH_MPI_EXIT_USAGE;

@@ -212,7 +212,7 @@ static int add_point(void *arg, int kind, const char *more, size_t size)
     options->points[options->num_points] = (point_t){.kind = &kinds[kind], .size = size};
     if ((size == 0) || (size % 8) || (size > MAX_SIZE) ||
         (kinds[kind].only_8 && (size != 8))) {
-        fprintf(stderr, "%s: not a size for it: %zu\n", kinds[kind].name, size);
+        bench_complain("%s: not a size for it: %zu", kinds[kind].name, size);
         return -1;
     }
     return more != NULL;

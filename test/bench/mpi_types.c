@@ -166,8 +166,8 @@ static int add_point(void *arg, int kind, const char *more, size_t size)
     }
     if ((runs[0] == 0) || (size == 0) || (size % runs[0]) || (size > MAX_SIZE) ||
         (kinds[kind].irregular && (runs[0] % 8))) {
-        fprintf(stderr, "%s: not a size for runs of %zu bytes: %zu\n", kinds[kind].name,
-                runs[0], size);
+        bench_complain("%s: not a size for runs of %zu bytes: %zu", kinds[kind].name,
+                       runs[0], size);
         return -1;
     }
     options->points[options->num_points] =
