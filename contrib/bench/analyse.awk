@@ -123,8 +123,9 @@ function print_line(part, key, variant, against, base, n, mark, b,
            b ? b_better[b] : "-", b ? b_budget[b] : "-", verdict, base > summary
     if (verdict ~ /^[MN]/) {
         text = n ? sprintf("%.3f", ratio) : "not measured"
-        missed[++num_missed] = sprintf("%s %s %s %s, %s against %s: %s, budget %s (issue %s)",
-                                       part[1], part[2], part[3], (part[1] == "ucp") ? "tags" : "B",
+        missed[++num_missed] = sprintf("%s %s %s, %s against %s: %s, budget %s (issue %s)", part[1],
+                                       part[2],
+                                       (part[1] == "ucp") ? part[3] " tags" : size_text(part[3]),
                                        variant, base, text, budget, b_issue[b])
     }
 }
