@@ -438,9 +438,7 @@ static void draw_spans(perf_svg_t *svg, const groups_t *groups, int count,
         x += width;
     }
     perf_svg_text(svg, (svg->left + svg->right) / 2, svg->bottom + 60, "middle", 13,
-                  COLOR_LABEL,
-                  "message size, and who computes when, in units (18 µs, unless --unit "
-                  "was given)");
+                  COLOR_LABEL, "message size, and who computes when");
     perf_key_draw(svg, key, svg->bottom + KEY_Y);
 }
 

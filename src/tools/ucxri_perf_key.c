@@ -17,6 +17,9 @@
 #define COLOR_NAME   "#4b5563"
 #define MAX_CAPTION  256
 
+/* Below captions that have units of computation */
+#define UNIT_NOTE "a unit of computation takes 18 µs, unless --unit was given"
+
 int perf_key_add(perf_key_t *key, const char *name)
 {
     int i;
@@ -42,9 +45,24 @@ void perf_key_letter(char *text, size_t length, int number)
     }
 }
 
+/* Whether a caption has units of computation */
+static int has_units(const perf_key_t *key)
+{
+    char caption[MAX_CAPTION];
+    int i;
+
+    for (i = 0; i < key->count; ++i) {
+        perf_words_name(caption, sizeof(caption), key->names[i]);
+        if (strstr(caption, " units") != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 double perf_key_height(const perf_key_t *key)
 {
-    return key->count * LINE_HEIGHT;
+    return (key->count + has_units(key)) * LINE_HEIGHT;
 }
 
 double perf_key_width(const perf_key_t *key)
@@ -74,5 +92,9 @@ void perf_key_draw(perf_svg_t *svg, const perf_key_t *key, double y)
                       COLOR_LETTER, letter);
         perf_svg_text(svg, svg->left + LETTER_WIDTH, y + i * LINE_HEIGHT, "start",
                       TEXT_SIZE, COLOR_NAME, caption);
+    }
+    if (has_units(key)) {
+        perf_svg_text(svg, svg->left + LETTER_WIDTH, y + key->count * LINE_HEIGHT,
+                      "start", TEXT_SIZE, COLOR_NAME, UNIT_NOTE);
     }
 }
