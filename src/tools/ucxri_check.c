@@ -525,6 +525,9 @@ int check_has_program(check_t *check, const char *name, char *path, size_t max)
                       name);
         check_remedy(check,
                      "name a program, or for a script its interpreter in front of it");
+    } else if (access(name, F_OK) == 0) {
+        check_because(check, CHECK_NO_PROGRAM, "%s is not on the PATH", name);
+        check_remedy(check, "write ./%s", name);
     } else {
         check_because(check, CHECK_NO_PROGRAM, "there is no program %s", name);
         check_remedy(check, "give its path");

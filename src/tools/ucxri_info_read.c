@@ -89,8 +89,13 @@ static int read_file(info_t *info, info_inert_t *inert, const char *path, FILE *
         fprintf(stderr, "ucxri_info: cannot open %s: %s\n", path, strerror(errno));
         return 0;
     }
-    text    = read_all(stream, &length);
-    is_good = read_text(info, inert, text, length, path);
+    text = read_all(stream, &length);
+    if (ferror(stream)) {
+        fprintf(stderr, "ucxri_info: cannot read %s: %s\n", path, strerror(errno));
+        is_good = 0;
+    } else {
+        is_good = read_text(info, inert, text, length, path);
+    }
     free(text);
     fclose(stream);
     return is_good;

@@ -441,8 +441,8 @@ static void tell_round(const run_t *run, int again)
     if ((run->round == 0) && (options->command == NULL)) {
         ri_time_text(ceil(seconds) * 1e6, text, sizeof(text));
         fprintf(stderr,
-                "ucxri_perf: %d rounds take %s or more, and much longer on a busy machine\n",
-                options->rounds, text);
+                "ucxri_perf: this takes %s or more, and much longer on a busy machine\n",
+                text);
     }
     fprintf(stderr, "ucxri_perf: %s %d of %s%d\n",
             again ? "what was disturbed again," : "round",

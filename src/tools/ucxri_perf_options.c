@@ -148,8 +148,9 @@ static double parse_number(const char *option, const char *text, double min, dou
     char *end;
 
     value = strtod(text, &end);
-    if ((end == text) || (*end != '\0') || !(value >= min) || !(value <= max)) {
-        usage_error("%s %s: expected a number from %g to %g", option, text, min, max);
+    if ((text[strspn(text, "0123456789.")] != '\0') || (end == text) || (*end != '\0') ||
+        !(value >= min) || !(value <= max)) {
+        usage_error("%s %s: expected a number from %.9g to %.9g", option, text, min, max);
     }
     return value;
 }
@@ -392,6 +393,11 @@ static void parse_arguments(perf_options_t *options, const char *sizes, char **c
     if ((options->params.target_us > 0) && !perf_params_is_one_sided(&options->params)) {
         usage_error("only one-sided operations have --target-computes");
     }
+    if ((options->params.unit_us > 0) && (options->params.bench != PERF_PROGRESS)) {
+        usage_error("only progress has --unit");
+    }
+    options->params.unit_us = (options->params.unit_us > 0) ? options->params.unit_us :
+                                                              18;
     make_points(&options->params, sizes, configs, num_configs);
     if ((options->params.bench == PERF_ATOMIC) &&
         ((options->params.num_points > 1) || (options->params.points[0].size != 8))) {
@@ -564,9 +570,9 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
     parsed_t parsed = {.sizes = NULL};
     int is_command  = 0;
 
-    *options        = (perf_options_t){.cpus = {-1, -1}};
-    options->params = (perf_params_t){
-            .batches = 200, .window = 64, .seconds = 0.3, .timeout = 60, .unit_us = 18};
+    *options = (perf_options_t){.cpus = {-1, -1}};
+    options->params =
+            (perf_params_t){.batches = 200, .window = 64, .seconds = 0.3, .timeout = 60};
     parse_options(options, &parsed, argc, argv);
     if ((optind < argc) && !strcmp(argv[optind], "chart")) {
         set_run(options, PERF_RUN_CHART);

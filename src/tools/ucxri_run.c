@@ -114,6 +114,9 @@ static void check_options(const run_options_t *options)
          (options->report_dest[0] == '\0'))) {
         misuse("--report=%s needs the name of a file", options->report_dest);
     }
+    if ((options->trace_dest != NULL) && (options->trace_dest[0] == '\0')) {
+        misuse("--trace= needs the name of a file");
+    }
     if ((options->library != NULL) && (options->library[0] == '\0')) {
         misuse("--library needs the name of a file");
     }
@@ -348,13 +351,22 @@ static void warn(const check_t *check)
     }
 }
 
-/* @return What to say of a program that could not be started. */
-static const char *start_error(const char *program, int error)
+/* Say that a program could not be started. @return The exit status. */
+static int start_failed(const char *name, const char *program, int error)
 {
+    const char *why = strerror(error);
+    int status      = (error == ENOENT) ? RUN_EXIT_NOT_FOUND : RUN_EXIT_CANNOT;
+
     if ((error == ENOENT) && (access(program, F_OK) == 0)) {
-        return "the interpreter that it names is not there";
+        if (strchr(program, '/') == NULL) {
+            why = "it is not on the PATH: write ./ in front of a program of this folder";
+        } else {
+            why    = "the interpreter that it names is not there";
+            status = RUN_EXIT_CANNOT;
+        }
     }
-    return strerror(error);
+    fprintf(stderr, "ucxri_run: cannot start %s: %s\n", name, why);
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -363,7 +375,6 @@ int main(int argc, char **argv)
     char libraries[2 * PATH_MAX + 1];
     run_options_t options;
     check_t check;
-    int error;
 
     parse(argc, argv, &options);
     find_library(&options, library);
@@ -402,9 +413,5 @@ int main(int argc, char **argv)
     } else {
         execvp(options.command[0], options.command);
     }
-    error = errno;
-    fprintf(stderr, "ucxri_run: cannot start %s: %s\n", options.command[0],
-            start_error(program, error));
-    return ((error == ENOENT) && (access(program, F_OK) != 0)) ? RUN_EXIT_NOT_FOUND :
-                                                                 RUN_EXIT_CANNOT;
+    return start_failed(options.command[0], program, errno);
 }
