@@ -16,6 +16,8 @@ declares or defines, and that are exceptions, have to say so in words of a fixed
   worker. It says that any thread may call it, that the worker is not locked, that it locks it, or
   that nobody else knows the worker. The lock is followed through all calls by name, from the
   functions that programs call.
+- A function calls one that says that it needs the lock of regions, or of the worker for windows,
+  and has not locked it. It says that it needs it, too.
 """
 
 import re
@@ -28,6 +30,13 @@ ENDERS = {("free", 0), ("munmap", 0)}
 LOCK = {"ri_worker_lock", "ri_worker_enter", "ri_guard_worker", "ri_guard_ep", "rma_enter",
         "rma_enter_conn", "rma_enter_param"}
 UNLOCK = {"ri_worker_unlock", "ri_worker_leave", "ri_guard_leave", "rma_leave"}
+# Locks that few functions need: what locks, what unlocks, and the words of those that need it
+OTHER_LOCKS = (
+    ({"ri_window_net_lock"}, {"ri_window_net_unlock"},
+     re.compile(r"\b[Tt]he lock (of the worker )?is held\b")),
+    ({"ri_region_lock", "ri_region_trylock"}, {"ri_region_unlock"},
+     re.compile(r"\b[Tt]he regions are locked\b")),
+)
 # A worker that has no lock counts as locked: what stands behind "!" of these, up to the end of the
 # block or of the branch of "?", and after a block for a worker that has one
 FLAGS = r"(!\s*)?[\w>-]*->(?:guarded|observed|multi)\b"
@@ -171,7 +180,7 @@ def find_keepers(functions, is_object):
     return found
 
 
-def walk(function):
+def walk(function, lock=frozenset(LOCK), unlock=frozenset(UNLOCK)):
     """Each call, with whether the worker is locked if it is not at the start. A block that is left
     by return or goto does not change what holds behind it."""
     locked, outer, body = False, [], function.body
@@ -192,9 +201,9 @@ def walk(function):
             behind = None
         elif called is None:
             before, locked, behind = locked, bool(token.group(1)), not token.group(1)
-        elif called in LOCK:
+        elif called in lock:
             locked = True
-        elif called in UNLOCK:
+        elif called in unlock:
             locked = False
         else:
             yield called, locked
@@ -221,6 +230,24 @@ def find_unlocked(functions, contracts):
     return found
 
 
+def find_without(functions, contracts, lock, unlock, says):
+    """Functions that do not say that they need a lock, but call one that does without it. Those
+    that no header declares need it if they do that."""
+    needs = {name for name, (_, comment) in contracts.items() if says.search(comment)}
+    found = {}
+
+    def step(needs):
+        for function in functions.values():
+            for called, locked in walk(function, lock, unlock):
+                if called in needs and not locked and function.name not in needs:
+                    if function.name in contracts:
+                        found[function.name] = called
+                    else:
+                        needs.add(function.name)
+    until_nothing_is_new(step, needs)
+    return found
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -244,6 +271,10 @@ def main():
                 not SAYS_LOCK.search(comment):
             wrong.append(f"{place}: {name} is called by {unlocked[name]} without the worker's "
                          "lock, and does not say that it may be")
+    for lock, unlock, says in OTHER_LOCKS:
+        for name, called in find_without(functions, contracts, lock, unlock, says).items():
+            wrong.append(f"{contracts[name][0]}: {name} calls {called} without its lock, and "
+                         "does not say that it needs that")
     print("\n".join(wrong))
     sys.exit(bool(wrong))
 

@@ -11,15 +11,15 @@
 #include "window_net.h"
 #include "window_net_message.h"
 
-/** Something is asked by a peer: wire input. It is answered now or later. */
+/** Something is asked by a peer: wire input. It is answered now or later. The lock is held. */
 void ri_window_net_serve_asked(ri_window_net_peer_t *peer,
                                const ri_window_net_head_t *head, const void *data,
                                size_t length);
 
-/** Try again what could not be done at once. @return How much of it was done. */
+/** Try again what could not be done at once. The lock is held. @return How much of it was done. */
 unsigned ri_window_net_serve(void);
 
-/** Drop what was not done. */
+/** Drop what was not done. The lock is held. */
 void ri_window_net_serve_drop(void);
 
 #endif
