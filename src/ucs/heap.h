@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a block of memory takes of the heap.
+ * The bytes of the heap that a block of memory takes.
  */
 #ifndef RI_HEAP_H
 #define RI_HEAP_H

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What JSON is written with. Bytes beyond ASCII are passed on: names of programs and files are
+ * Functions that write JSON. Bytes beyond ASCII are passed on: names of programs and files are
  * mostly UTF-8.
  */
 #ifndef RI_JSON_H

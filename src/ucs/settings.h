@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the variables UCXRI_* say. (ucp/core/settings/config.h reads them)
+ * The values of the variables UCXRI_*. (ucp/core/settings/config.h reads them)
  */
 #ifndef RI_SETTINGS_H
 #define RI_SETTINGS_H

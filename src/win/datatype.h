@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What operations have to know of a datatype. It is found out once: for predefined types, which
- * stay, in a table of this file, for others as an attribute of the type, which goes with it.
+ * The facts of a datatype that operations need. They are found out once: for predefined types,
+ * which stay, in a table of this file, for others as an attribute of the type, which goes with it.
  */
 #ifndef RI_WIN_DATATYPE_H
 #define RI_WIN_DATATYPE_H

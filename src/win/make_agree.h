@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the ranks of a new window tell each other, and what follows from that: which of them are on
- * one host, and whether the window is for this library. All ranks conclude the same.
+ * The ranks of a new window tell each other about themselves, and agree on what follows from that:
+ * which of them are on one host, and whether the window is for this library. All ranks conclude the
+ * same.
  */
 #ifndef RI_WIN_MAKE_AGREE_H
 #define RI_WIN_MAKE_AGREE_H

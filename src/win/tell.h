@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the user is told of windows: by lines, and in the report of libucxri.so.
+ * Words to the user about windows: printed lines, and numbers in the report of libucxri.so.
  */
 #ifndef RI_WIN_TELL_H
 #define RI_WIN_TELL_H

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the library has done for the application, and when. From that two things are learnt later:
- * whether the application was busy with something else while a receive waited for its message
- * (proto/rtr/rtr_learn.c), and whether it waits in progress after its sends (tag/send.c).
+ * Notes of when the library has done something for the application. From them two things are learnt
+ * later: whether the application was busy with something else while a receive waited for its
+ * message (proto/rtr/rtr_learn.c), and whether it waits in progress after its sends (tag/send.c).
  */
 #ifndef RI_ACTIVITY_H
 #define RI_ACTIVITY_H

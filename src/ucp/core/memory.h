@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Where a buffer lives. What is not host memory (GPU memory, where this UCX supports it)
- * is moved by UCP alone.
+ * The kind of memory that a buffer is in. Memory that is not the host's (GPU memory, where this UCX
+ * supports it) is moved by UCP alone.
  */
 #ifndef RI_MEMORY_H
 #define RI_MEMORY_H

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a peer is called where people read it.
+ * The name of a peer, in lines that people read.
  */
 #ifndef RI_PEER_NAME_H
 #define RI_PEER_NAME_H

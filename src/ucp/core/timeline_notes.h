@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the life of long messages tells a timeline (timeline.h). Messages of up to
+ * Events in the life of long messages, for a timeline (timeline.h). Messages of up to
  * UCXRI_EAGER_THRESH bytes, and all without a timeline, cost one look.
  */
 #ifndef RI_TIMELINE_NOTES_H

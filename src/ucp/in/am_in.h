@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What comes by active message: checked, and handed to who is in charge of its type. (protocol.md
- * section 3)
+ * Arrivals by active message: messages are checked, and handed to who is in charge of their type.
+ * (protocol.md section 3)
  */
 #ifndef RI_AM_IN_H
 #define RI_AM_IN_H

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What comes by channels through a network (link/channel_life.h): records are checked, and handed
- * to who is in charge of their type.
+ * Arrivals by channels through a network (link/channel_life.h): records are checked, and handed to
+ * who is in charge of their type.
  */
 #ifndef RI_CHANNEL_IN_H
 #define RI_CHANNEL_IN_H

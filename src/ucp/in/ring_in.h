@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What comes through rings (link/ring_life.h): records are checked, and handed to who is in charge
- * of their type.
+ * Arrivals through rings (link/ring_life.h): records are checked, and handed to who is in charge of
+ * their type.
  */
 #ifndef RI_RING_IN_H
 #define RI_RING_IN_H

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is sent by channels through a network. (channel_life.h)
+ * Sends by channels through a network. (channel_life.h)
  */
 #ifndef RI_CHANNEL_SEND_H
 #define RI_CHANNEL_SEND_H

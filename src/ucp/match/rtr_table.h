@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the sender of a conn knows of its receiver's receives: the RTRs that wait for their
- * message, and a log of the latest messages, because an RTR speaks of a moment that is past
- * when it arrives. Says which message an RTR is for, and moves nothing. (protocol-rndv.md
- * section 3.2)
+ * The receives of a conn's receiver, as far as its sender knows them: the RTRs that wait for their
+ * message, and a log of the latest messages, because an RTR speaks of a moment that is past when it
+ * arrives. Says which message an RTR is for, and moves nothing. (protocol-rndv.md section 3.2)
  *
  * An RTR says: the receive takes the (ahead + 1)-th message behind number `seen` that fits
  * its tag and mask. Of those that were sent already the log knows the tags; each one that is

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is known of a stream's messages by their numbers: which have come, or have a receive, and
+ * The messages of a stream that are known by their numbers: which have come, or have a receive, and
  * which are too far ahead to be taken.
  */
 #ifndef RI_DELIVER_KNOWN_H

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a matched message does to its receive: its data is placed, or fetched, or an own protocol
+ * A matched message begins to fill its receive: its data is placed, or fetched, or an own protocol
  * takes over.
  */
 #ifndef RI_RECV_START_H

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What every interposed function does first: find out whether the handle is served by this
+ * The first step of every interposed function: find out whether the handle is served by this
  * library, and enter its worker.
  *
  * Locking. libucp calls its own public functions through the PLT, so an interposed

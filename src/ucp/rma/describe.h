@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a packed key says of memory of this process to those who get it.
+ * The description of this process's memory in a packed key, for those who get it.
  */
 #ifndef RI_DESCRIBE_H
 #define RI_DESCRIBE_H

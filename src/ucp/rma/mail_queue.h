@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What was posted to a mailbox and is not known to be over, in the order in which it was posted:
- * from reach->oldest up to reach->mail.next. Puts stay there; an operation of another kind is at
- * the end only, while its caller waits for it.
+ * The entries that were posted to a mailbox and are not known to be over, in the order in which
+ * they were posted: from reach->oldest up to reach->mail.next. Puts stay there; an operation of
+ * another kind is at the end only, while its caller waits for it.
  *
  * The caller has the lock of the reach, which has a mailbox.
  */

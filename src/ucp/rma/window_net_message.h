@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What processes of a window on several hosts say to each other, as active messages of the worker
- * that is there for it. One asks, and the other one answers when it is done. All of it is wire
- * input.
+ * Messages of processes of a window on several hosts to each other, as active messages of the
+ * worker that is there for it. One asks, and the other one answers when it is done. All of it is
+ * wire input.
  */
 #ifndef RI_WINDOW_NET_MESSAGE_H
 #define RI_WINDOW_NET_MESSAGE_H

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a process does to memory of a window that a process of another host has.
+ * Operations of a process on memory of a window that a process of another host has.
  */
 #ifndef RI_WINDOW_NET_REACH_H
 #define RI_WINDOW_NET_REACH_H

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What processes of other hosts ask of this one, for a window of MPI. The lock of the worker
+ * Requests of processes of other hosts to this one, for a window of MPI. The lock of the worker
  * (window_net.h) is held by who calls.
  */
 #ifndef RI_WINDOW_NET_SERVE_H

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the close of an endpoint waits for, and until when.
+ * The reasons for which the close of an endpoint waits, and until when.
  *
  * A send may be complete for the application, or the application may not care for its end any more,
  * while the data is still in this process: in the pool, or where the application has it. The peer

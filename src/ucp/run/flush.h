@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a flush waits for before stock is asked for it (ep_op.h). A close waits for that, too, as
- * it would cancel the flushes before it.
+ * The operations that a flush waits for before stock is asked for it (ep_op.h). A close waits for
+ * them, too, as it would cancel the flushes before it.
  */
 #ifndef RI_FLUSH_H
 #define RI_FLUSH_H

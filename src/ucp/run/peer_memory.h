@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What peers cost of a process's memory, for those who size a job. It is all that the library
+ * The memory that peers cost a process, for those who size a job. It is all that the library
  * allocates for a peer, and stays as long as the two are connected; what messages that are under
  * way take, and UCX's own endpoints, come on top. test/check/peer_memory.test counts what is
  * allocated, and compares: who adds to what a peer has, adds here.

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What calls of progress tell of the application (core/notes/timeline.h). A call that comes long
- * after the one before ends a computation. Calls that find nothing, one right after the other, are
- * a wait.
+ * Events of calls of progress, which tell of the application (core/notes/timeline.h). A call that
+ * comes long after the one before ends a computation. Calls that find nothing, one right after the
+ * other, are a wait.
  */
 #ifndef RI_TIMELINE_PROGRESS_H
 #define RI_TIMELINE_PROGRESS_H

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What progress does besides its usual looks, when there is attention (worker_progress.c): the only
+ * Work of progress besides its usual looks, when there is attention (worker_progress.c): the only
  * list of it. Whoever has something to be done sets worker->attention, and has a line here with two
  * functions: whether there is something, and one that gets on with it. The first is asked before
  * each call of the second, and after a round to see whether attention is still needed; so it should

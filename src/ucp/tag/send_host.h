@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a send above EAGER_THRESH asks before a protocol is chosen (tag/send.c): which of the ways
- * within the host come into question. These depend on what both processes have done of late, and
- * asking counts as a message there, so each send asks once. The rest of the choice
+ * Questions of a send above EAGER_THRESH before a protocol is chosen (tag/send.c): which of the
+ * ways within the host come into question. These depend on what both processes have done of late,
+ * and asking counts as a message there, so each send asks once. The rest of the choice
  * (proto/select.h) looks at nothing but what it is given.
  */
 #ifndef RI_TAG_SEND_HOST_H

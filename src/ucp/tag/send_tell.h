@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is said of a choice at log level info.
+ * The line of log level info that says by which protocol a send goes, and why.
  */
 #ifndef RI_SEND_TELL_H
 #define RI_SEND_TELL_H

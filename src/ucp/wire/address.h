@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What this library puts in front of the worker addresses that applications exchange. (protocol.md
- * section 2)
+ * The part that this library puts in front of the worker addresses that applications exchange.
+ * (protocol.md section 2)
  */
 #ifndef RI_WIRE_ADDRESS_H
 #define RI_WIRE_ADDRESS_H

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the header of each type of message looks like, and the payloads that have a form. All of it
- * is little-endian and packed. docs/protocol.md, sections 3 and 6, is normative. Types that have no
- * structure here consist of the base header. A structure is the header of the type of its name,
- * unless a comment says otherwise.
+ * The header of each type of message, and the payloads that have a form. All of it is little-endian
+ * and packed. docs/protocol.md, sections 3 and 6, is normative. Types that have no structure here
+ * consist of the base header. A structure is the header of the type of its name, unless a comment
+ * says otherwise.
  *
  * Members named `reserved` are sent as 0 and not read.
  */

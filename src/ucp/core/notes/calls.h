@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the calls of an application to a worker are counted as, where the time that they take is
- * measured (UCXRI_REPORT).
+ * The kinds of calls of an application to a worker, as they are counted where the time that they
+ * take is measured (UCXRI_REPORT).
  */
 #ifndef RI_CALLS_H
 #define RI_CALLS_H

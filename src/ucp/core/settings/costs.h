@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What moving data costs on this machine, and the thresholds that follow. Measured once per
+ * The costs of moving data on this machine, and the thresholds that follow. Measured once per
  * process in about 0.2 ms; the minimum of a few tries counts, so that a process that is
  * interrupted, as at the start of a job with more ranks than cores, finds the same.
  *

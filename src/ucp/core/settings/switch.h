@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a value of UCX_RNDV_SCHEME says to the library.
+ * The meaning of a value of UCX_RNDV_SCHEME.
  */
 #ifndef RI_SWITCH_H
 #define RI_SWITCH_H

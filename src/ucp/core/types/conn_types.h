@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is known of a conn, the sender's side of one direction (conn.h).
+ * The structure of a conn, the sender's side of one direction (conn.h).
  */
 #ifndef RI_CONN_TYPES_H
 #define RI_CONN_TYPES_H

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a fetch is to the rest of the library, that is a method by which a receive gets the data of
- * a matched RTS or POOL, which is at the sender: the table that its file ends with. All tables are
+ * A fetch, as the rest of the library sees it: a method by which a receive gets the data of a
+ * matched RTS or POOL, which is at the sender: the table that its file ends with. All tables are
  * listed in proto/table.h, proto/select.c chooses among them, and proto/fetch.c begins. A new fetch
  * is a file with a table, a line of the list, and a rule of the choice.
  */

@@ -2,11 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is done with a message that has come, by its wire type. in/handlers.c has the table. The
- * files of in/ that take messages out of active messages, rings and channels look into it, and
- * know few types by name. What a type is, and how it may travel, is in the table of
- * wire/types.c: a type that comes by a route that it may not take is refused before anybody looks
- * here.
+ * The handlers of messages that have come, by their wire type. in/handlers.c has the table. The
+ * files of in/ that take messages out of active messages, rings and channels look into it, and know
+ * few types by name. What a type is, and how it may travel, is in the table of wire/types.c: a type
+ * that comes by a route that it may not take is refused before anybody looks here.
  *
  * A control message has one handler, `to_stream` or `to_conn`, whatever it has come by. A record
  * of a ring or a channel differs from an active message in two respects: its payload may change

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a worker has for the parts of link: buffers of active messages (link/am.h), and the pool of
- * messages that wait for their receiver (link/pool.h).
+ * The structures of a worker for the parts of link: buffers of active messages (link/am.h), and the
+ * pool of messages that wait for their receiver (link/pool.h).
  */
 #ifndef RI_LINK_TYPES_H
 #define RI_LINK_TYPES_H

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a worker has for matching: posted receives and unexpected messages (match/match.h), and who
- * sends what (match/sender_map.h).
+ * The structures of a worker for matching: posted receives and unexpected messages (match/match.h),
+ * and who sends what (match/sender_map.h).
  */
 #ifndef RI_MATCH_TYPES_H
 #define RI_MATCH_TYPES_H

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the parts of the library want to know of the life of workers, peers, conns, streams, rings
- * and ways. Objects tell of it by these events, and know no part by name. All of them are rare.
+ * Events in the life of workers, peers, conns, streams, rings and ways, of which the parts of the
+ * library want to know. Objects tell of it by these events, and know no part by name. All of them
+ * are rare.
  *
  * A part is one file, or a few, and has a table of functions; run/modules.c lists the tables,
  * and the order of that list is the order of the calls of each event. Where the life of an

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is done with a message that waits, or has met its receive, by its kind (ri_msg_kind_t). A
- * kind that is the matter of a protocol has its table at the end of a file of that;
- * proto/msg_ops.c lists the tables.
+ * The functions for a message that waits, or has met its receive, by its kind (ri_msg_kind_t). A
+ * kind that is the matter of a protocol has its table at the end of a file of that; proto/msg_ops.c
+ * lists the tables.
  *
  * A message arrives, is kept if it has to wait, and then starts its receive (`start`, then `done`
  * if it was kept) or is given up (`discard`).

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is known of a peer, the process behind conns and streams (peer.h).
+ * The structure of a peer, the process behind conns and streams (peer.h).
  */
 #ifndef RI_PEER_TYPES_H
 #define RI_PEER_TYPES_H

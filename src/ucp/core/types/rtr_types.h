@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a conn keeps of RTRs that came through a network (proto/rtr/rtr_send_words.h).
+ * The RTRs that came through a network, as a conn keeps them (proto/rtr/rtr_send_words.h).
  */
 #ifndef RI_RTR_TYPES_H
 #define RI_RTR_TYPES_H

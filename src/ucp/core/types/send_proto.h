@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a protocol of sends is to the rest of the library: the table that its file ends with. All
+ * A protocol of sends, as the rest of the library sees it: the table that its file ends with. All
  * tables are listed in proto/table.h, and proto/select.c chooses among them. A new protocol is a
  * file with a table, a line of the list, and a rule of the choice.
  *

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is known of a stream, the receiver's side of one direction (stream.h).
+ * The structure of a stream, the receiver's side of one direction (stream.h).
  */
 #ifndef RI_STREAM_TYPES_H
 #define RI_STREAM_TYPES_H

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the libraries for windows of MPI (src/win) ask libucxri.so for: memory of other processes
- * that only those have mapped. On one host small operations are left to the process that has the
- * memory, by its mailbox, and all else is copied by system calls. Between hosts UCX puts and gets,
- * and all else is left to the process that has the memory, which serves others when it makes
- * progress.
+ * The services of libucxri.so for the libraries for windows of MPI (src/win): memory of other
+ * processes that only those have mapped. On one host small operations are left to the process that
+ * has the memory, by its mailbox, and all else is copied by system calls. Between hosts UCX puts
+ * and gets, and all else is left to the process that has the memory, which serves others when it
+ * makes progress.
  *
  * Both libraries are of one package, but a program may load those of two: the table has a version.
  */

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is known of a worker (worker.h).
+ * The structure of a worker (worker.h).
  */
 #ifndef RI_WORKER_TYPES_H
 #define RI_WORKER_TYPES_H

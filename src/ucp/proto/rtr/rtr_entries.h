@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is known of the RTRs through a network that are out to a peer (rtr_net.h), at the receiver's
- * side: each has an entry. RTRs by ud take numbers and generations from there, too. Receives that
- * find none wait for room.
+ * The RTRs through a network that are out to a peer (rtr_net.h), at the receiver's side: each has
+ * an entry. RTRs by ud take numbers and generations from there, too. Receives that find none wait
+ * for room.
  */
 #ifndef RI_RTR_ENTRIES_H
 #define RI_RTR_ENTRIES_H

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the sender of a conn knows of the receives of its peer: the table of RTRs that have come
- * (rtr_table.h), by whatever way, from when this process can write the peer's memory.
+ * The receives of a peer, as far as the sender of a conn knows them: the table of RTRs that have
+ * come (rtr_table.h), by whatever way, from when this process can write the peer's memory.
  */
 #ifndef RI_RTR_KNOWN_H
 #define RI_RTR_KNOWN_H

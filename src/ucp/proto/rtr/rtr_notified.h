@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What has come of RTRs through a network (rtr_net.h): the notifications of writes, each of which
- * is taken as the PLACED that it stands for; messages that are sent again, as their writes have
- * failed; and what becomes of RTRs whose way or peer ends.
+ * News of RTRs through a network (rtr_net.h): the notifications of writes, each of which is taken
+ * as the PLACED that it stands for; messages that are sent again, as their writes have failed; and
+ * what becomes of RTRs whose way or peer ends.
  */
 #ifndef RI_RTR_NOTIFIED_H
 #define RI_RTR_NOTIFIED_H

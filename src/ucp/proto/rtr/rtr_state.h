@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What is known of the RTR of one receive (rtr.h), and the only place that changes its state.
+ * The state of the RTR of one receive (rtr.h), and the only place that changes it.
  */
 #ifndef RI_RTR_STATE_H
 #define RI_RTR_STATE_H
