@@ -63,6 +63,8 @@ prepare()
     cpus=${cpus:-$(first_cpus)}
     [[ $cpus == *,* ]] || die "two cores are needed, and this shell may use only one"
     cpu0=${cpus%,*} cpu1=${cpus#*,}
+    taskset -c "$cpu0" true 2>/dev/null && taskset -c "$cpu1" true 2>/dev/null ||
+        misuse "--cpus $cpus: not cores that this shell may use"
     build_dir=$(realpath "$build_dir")
     tree=$(find "$build_dir" -path '*/src/libucxri.so' -printf '%T@ %h\n' 2>/dev/null | sort -n |
            sed -n '$s,^[^ ]* \(.*\)/src$,\1,p')

@@ -39,6 +39,16 @@ die() {
     exit 2
 }
 
+# misuse TEXT: ends the script for options that are wrong
+misuse() {
+    die "$*; see --help"
+}
+
+# is_like PATTERN TEXT: all of it
+is_like() {
+    printf '%s\n' "$2" | grep -Exq -e "$1"
+}
+
 src_dir=$(cd "$(dirname "$0")" && pwd) || exit 2
 mpis=all
 modes=
@@ -64,7 +74,7 @@ while [ $# -gt 0 ]; do
     esac
     case $1 in
     --mpi | --mode | --lib | --tls | --filter | --ranks | --seed | --bin-dir | --log-dir)
-        [ $# -ge 2 ] || die "$1 needs a value"
+        [ $# -ge 2 ] || misuse "$1 needs a value"
         ;;
     esac
     case $1 in
@@ -83,7 +93,7 @@ while [ $# -gt 0 ]; do
     --no-run) run=no ;;
     --list) list=yes ;;
     -h | --help) usage; exit 0 ;;
-    *) die "unknown option $1, see --help" ;;
+    *) misuse "unknown option $1" ;;
     esac
     shift
 done
@@ -92,7 +102,7 @@ done
 case $mpis in
 all) mpis="mpich openmpi" all_mpis=yes ;;
 mpich | openmpi) all_mpis=no ;;
-*) die "--mpi is mpich, openmpi or all, not $mpis" ;;
+*) misuse "--mpi is mpich, openmpi or all, not $mpis" ;;
 esac
 [ -n "$modes" ] || { [ -n "$lib" ] && modes=all || modes=stock; }
 [ "$modes" != all ] || modes=stock,recv_init,rtr
@@ -100,17 +110,21 @@ modes=$(echo "$modes" | tr , ' ')
 for mode_name in $modes; do
     case $mode_name in
     stock | recv_init | rtr) ;;
-    *) die "--mode is stock, recv_init, rtr or all, not $mode_name" ;;
+    *) misuse "--mode is stock, recv_init, rtr or all, not $mode_name" ;;
     esac
 done
 case $tls in
 shm | tcp | all | default) ;;
-*) die "--tls is shm, tcp or all, not $tls" ;;
+*) misuse "--tls is shm, tcp or all, not $tls" ;;
 esac
+is_like '[0-9]{1,9}' "$seed" || misuse "--seed is a number of up to nine digits, not $seed"
+is_like '([1-9][0-9]{0,2} ?)*' "$ranks" || misuse "--ranks are numbers up to 999, as '2 4', not $ranks"
+echo | grep -Eq -e "$filter" 2>/dev/null
+[ $? -ne 2 ] || misuse "--filter is no regular expression: $filter"
+[ -z "$lib" ] || [ -r "$lib" ] || misuse "cannot read $lib"
 case $modes in
 *recv_init* | *rtr*)
     [ -n "$lib" ] || die "--mode recv_init and rtr need --lib"
-    [ -r "$lib" ] || die "cannot read $lib"
     lib=$(cd "$(dirname "$lib")" && pwd)/$(basename "$lib")
     ;;
 esac
