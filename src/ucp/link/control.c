@@ -238,7 +238,7 @@ void ri_control_ask(ri_conn_t *conn)
         return;
     }
     ri_conn_set_flags(conn, RI_CONN_ASKED);
-    ri_conn_stop_timeout(conn); /* it is not to ask later */
+    ri_conn_stop_timeout(conn); /* the conn asks now, not later */
     ri_conn_start_timeout(conn);
     ri_am_pack_hello(conn, (uint8_t *)&ask.hello);
     ri_control_send_on(conn, &ask);

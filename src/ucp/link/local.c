@@ -108,7 +108,7 @@ void ri_local_fail(ri_worker_t *worker, ri_peer_t *peer)
     peer->gone.is_ended = ri_local_is_gone(peer);
     if (peer->gone.is_ended) {
         ri_local_disconnect(peer);
-    } else { /* it may end later */
+    } else { /* the process may end later */
         local_end(&peer->local.lost_ep);
         peer->local.lost_ep = peer->local.ep;
         peer->local.ep      = NULL;

@@ -50,6 +50,6 @@ int ri_quiesce(ri_peer_t *peer, ri_quiesce_func_t is_writing, void *arg)
             return 0;
         }
     }
-    peer->given_up = 0; /* it goes on */
+    peer->given_up = 0; /* the peer goes on */
     return 1;
 }

@@ -216,7 +216,7 @@ void ri_way_nacked(ri_conn_t *conn, uint32_t way, uint32_t flags)
     ri_peer_t *peer = conn->peer;
 
     if ((peer == NULL) || (peer->way.number != way)) {
-        return; /* it is not in use any more */
+        return; /* the way is not in use any more */
     }
     if (flags & RI_WIRE_NACK_WAY) {
         ri_way_fail(conn->worker, peer);

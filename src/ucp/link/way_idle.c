@@ -206,7 +206,7 @@ void ri_way_idle_handle_leave(ri_stream_t *stream, const ri_wire_msg_t *msg)
                  ((peer->way.ep == NULL) || !idle_is_busy(peer));
 
     if (conn == NULL) {
-        return; /* it stays as it is */
+        return; /* the way stays as it is */
     }
     if (agreed && (peer->way.ep != NULL)) {
         ri_way_end(worker, peer, RI_WAY_NONE);

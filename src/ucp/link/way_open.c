@@ -220,7 +220,7 @@ static void way_refused(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_
         peer->way.lacks |= 1u << peer->way.kind;
         if (!way_may_be(worker, peer, RI_WIRE_PLANE_RC) &&
             !way_may_be(worker, peer, RI_WIRE_PLANE_UD)) {
-            peer->way.tries = RI_WAY_TRIES_MAX; /* it has none at all */
+            peer->way.tries = RI_WAY_TRIES_MAX; /* the peer has no plane at all */
         }
     } else if (ahead > 0) {
         /* The next way has the number that the peer has named, or a later one. */

@@ -167,7 +167,7 @@ void ri_sender_map_credit_costly(ri_sender_map_t *map, uint64_t tag, uint64_t ma
         return;
     }
     if (sender->credit < 0) {
-        return; /* it was out when the pause began */
+        return; /* the RTR was out when the pause began */
     }
     sender->credit -= SENDER_MAP_COSTLY;
     if (sender->credit < 0) {

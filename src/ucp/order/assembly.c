@@ -112,7 +112,7 @@ void ri_assembly_add(ri_stream_t *stream, const void *data, size_t length)
 
     if (assembly->dest != NULL) {
         ri_copy_lines(assembly->dest + assembly->received, data, length);
-    } else { /* it is known where the runs of the receive are */
+    } else { /* the receive is in runs, of which the layout is known */
         ri_dt_unpack_part(&assembly->recv->data, assembly->received, data, length);
     }
     assembly->received += length;

@@ -135,7 +135,7 @@ ri_recv_req_t *ri_deliver_match_eager(ri_stream_t *stream, uint32_t sn, uint64_t
                                       size_t length)
 {
     ri_recv_req_t *recv  = deliver_has_to_wait(stream->worker, stream, tag) ?
-                                   NULL : /* it is kept when all of it is there */
+                                   NULL : /* the message is kept when all of it is there */
                                   deliver_match(stream->worker, stream, tag);
     ri_arrival_t arrival = {.sn        = sn,
                             .wire_type = RI_WIRE_EAGER,
@@ -340,7 +340,7 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
     }
 
     if (deliver_is_full(stream) && stream->stalled) {
-        ri_promises.decide(worker); /* it is not this sender who lets them wait */
+        ri_promises.decide(worker); /* another sender lets the messages wait */
     }
     at = deliver_find_place(stream, arrival);
     if (at == NULL) {
@@ -461,7 +461,7 @@ static ri_msg_t *deliver_next_self(ri_worker_t *worker)
 
     while (!ucs_list_is_empty(&worker->rtr.stalled_self)) {
         msg = ucs_list_head(&worker->rtr.stalled_self, ri_msg_t, list);
-        if ((msg->kind == RI_MSG_SELF) && (msg->send == NULL)) { /* it was given up */
+        if ((msg->kind == RI_MSG_SELF) && (msg->send == NULL)) { /* given up */
             ucs_list_del(&msg->list);
             ri_msg_discard(worker, msg);
             continue;

@@ -253,7 +253,7 @@ void ri_select_without(ri_select_param_t *param, unsigned lacks,
 {
     if (lacks & RI_SEND_LACKS_RTR) {
         param->rtr_room   = 0;
-        param->host_plane = now->host_plane; /* it may have failed */
+        param->host_plane = now->host_plane; /* the plane may have failed */
     }
     if (lacks & RI_SEND_LACKS_POOL) {
         param->pool_free = 0;

@@ -133,7 +133,7 @@ void ri_coop_methods_note(ri_coop_methods_t *methods, size_t length, unsigned me
     uint64_t now         = ri_clock_ticks();
 
     if (methods->disturbed ||
-        (method != lane->method)) { /* it was matched in another lap */
+        (method != lane->method)) { /* the copy was matched in another lap */
         methods->disturbed = 0;
         lane->ended_at     = now;
         methods_skip(lane, methods->biased);

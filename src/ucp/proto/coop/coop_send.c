@@ -172,7 +172,7 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     coop->num_segments   = rts.rts.num_segments;
     memcpy(coop->segments, rts.rts.segments, sizeof(coop->segments));
     conn->coop.slots |= 1ul << number;
-    conn->coop.unread &= ~(1ul << number); /* it was read: the slot was free */
+    conn->coop.unread &= ~(1ul << number); /* a free slot's last copy was read */
     req->proto_state = coop;
     ri_coop_copy_attach(coop);
 

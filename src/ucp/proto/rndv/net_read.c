@@ -93,7 +93,7 @@ static ucs_status_t net_read_start_parts(net_read_t *read, ri_plane_ep_t *ep,
             ++read->num_parts;
             ri_net_transfer_started(&part->op, 0);
         } else if (read->status == UCS_OK) {
-            read->unpacks = 0; /* it was there at once: all is unpacked at the end */
+            read->unpacks = 0; /* the part is there: all is unpacked at the end */
         }
         offset += part->length;
     }

@@ -53,7 +53,7 @@ static void net_write_end(ri_net_transfer_t *op, int ending)
     }
     net_write_free(write);
     if (req->conn == NULL) {
-        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK); /* it has failed */
+        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK); /* the send has failed */
     } else if (status == UCS_OK) {
         net_write_finish(req, recv_id);
     } else if (ending) {

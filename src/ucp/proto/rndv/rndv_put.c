@@ -78,7 +78,7 @@ void ri_rndv_put_handle_cts(ri_worker_t *worker, ri_conn_t *conn,
     if (req == NULL) {
         return;
     }
-    if (req->proto->start != put_start) { /* it is of another protocol */
+    if (req->proto->start != put_start) { /* the send is of another protocol */
         ++worker->counters.rx_stale;
         return;
     }

@@ -102,7 +102,7 @@ static void ud_by_rtr_failed(struct ri_ud_send_op *send)
     int has_next       = send->has_next;
     uint32_t recv_id   = send->recv_id;
 
-    if (!(req->waiting & RI_SEND_WAIT_MATCH)) { /* it was answered in another way */
+    if (!(req->waiting & RI_SEND_WAIT_MATCH)) { /* answered in another way */
         ud_send_free(send);
         ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK);
         return;
@@ -142,7 +142,7 @@ static void ud_send_end(ri_net_transfer_t *op, int ending)
     wait |= send->by_rtr ? RI_SEND_WAIT_MATCH : 0;
     ud_send_free(send);
     if (req->conn == NULL) {
-        ri_send_end_wait(req, wait, UCS_OK); /* it has failed */
+        ri_send_end_wait(req, wait, UCS_OK); /* the send has failed */
     } else if (status == UCS_OK) {
         conn->counters.tx_written_bytes += req->data.length;
         ri_send_end_wait(req, wait, UCS_OK);

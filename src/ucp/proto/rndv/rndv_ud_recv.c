@@ -171,11 +171,11 @@ int ri_rndv_ud_recv_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
         if (!ri_deliver_known_is_matched(stream, msg->sn)) {
             return 0;
         }
-        ri_control_answer(stream, RI_WIRE_FIN, msg->value); /* it is there */
+        ri_control_answer(stream, RI_WIRE_FIN, msg->value); /* the message is there */
         return 1;
     }
     if ((recv->id != msg->recv_id) || (recv->rndv.written != RI_RECV_BY_TARGET)) {
-        ++worker->counters.rx_stale; /* it was told something else meanwhile */
+        ++worker->counters.rx_stale; /* the sender was told something else meanwhile */
         return 1;
     }
     ri_ud_run_leave(recv);

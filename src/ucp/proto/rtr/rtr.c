@@ -161,7 +161,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
         return RTR_NEVER;
     }
     if (rtr_is_for_ring(recv, stream)) {
-        return RTR_NEVER; /* it is no long one */
+        return RTR_NEVER; /* the message goes through the ring, as short ones do */
     }
     if (!ri_sender_map_is_worth(&worker->senders, recv->tag, recv->mask)) {
         ++worker->counters.rtr_suppressed;
@@ -245,7 +245,7 @@ static void rtr_leave(ri_recv_req_t *recv)
     ri_worker_t *worker    = recv->super.worker;
 
     if (recv->rtr.state == RI_RTR_QUEUED) {
-        ri_rtr_done_unused(recv); /* it is too late */
+        ri_rtr_done_unused(recv); /* an RTR would come too late */
     }
     ri_match_unpost(&worker->match, recv);
     if (ri_unlikely(recv->waiters != NULL)) {

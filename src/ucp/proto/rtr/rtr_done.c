@@ -52,7 +52,7 @@ static void done_end(ri_recv_req_t *recv)
     ri_rtr_state_set(recv, RI_RTR_NONE);
     if (ri_req_flags(&recv->super) & RI_REQ_POSTED) {
         ri_rtr_queue_release(
-                &recv->waiters); /* they may have waited for it to be withdrawn */
+                &recv->waiters); /* they may have waited until the RTR is withdrawn */
     }
     ri_rtr_queue_wake(recv->super.worker);
 }

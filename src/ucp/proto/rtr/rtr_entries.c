@@ -42,7 +42,7 @@ void ri_rtr_entries_wait(ri_recv_req_t *recv, ri_worker_t *worker, ri_peer_t *pe
     ri_rtr_entries_t *entries = ri_rtr_entries_get(worker, peer);
 
     if (entries == NULL) {
-        return; /* it sends none */
+        return; /* without memory the worker sends no RTR to the peer */
     }
     ri_rtr_state_set(recv, RI_RTR_QUEUED);
     recv->rtr.awaits = NULL;

@@ -76,7 +76,7 @@ static ucs_status_t layout_send(ri_conn_t *conn, ri_layout_t *layout, unsigned *
         return UCS_ERR_UNSUPPORTED;
     }
     if (ri_ring_tx_reserve(conn->ring, room) == NULL) {
-        return UCS_ERR_NO_RESOURCE; /* it is not written again and again meanwhile */
+        return UCS_ERR_NO_RESOURCE; /* the definition waits, and is not written again and again */
     }
     status = layout_write(out, layout, max, bytes, &length, slot_p);
     if (status != UCS_ERR_NO_ELEM) {

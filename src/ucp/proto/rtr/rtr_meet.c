@@ -166,7 +166,7 @@ int ri_rtr_meet_progress(ri_recv_req_t *recv, ucs_status_t failure)
             ((++recv->rndv.polls % MEET_CHECK != 0) || !ri_local_is_gone(stream->peer))) {
             return 0;
         }
-        ri_rtr_done_unused(recv); /* it will not be written */
+        ri_rtr_done_unused(recv); /* nobody will write the receive */
         status = UCS_ERR_CONNECTION_RESET;
         break;
     case RI_RING_GRANT_WRITTEN:

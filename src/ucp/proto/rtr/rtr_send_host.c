@@ -274,7 +274,7 @@ int ri_rtr_send_host_receive(ri_stream_t *stream, const ri_ring_record_t *record
                      .index      = wire.rtr.grant,
                      .grant      = &stream->ring->control->grants[wire.rtr.grant]};
     if (!rtr_send_host_keep_runs(stream, &wire, length, layout, &rtr)) {
-        return 1; /* it is as good as lost */
+        return 1; /* the RTR is as good as lost */
     }
     ri_copy_prefetch(rtr.grant); /* it is to be changed first of all */
     fate = ri_rtr_table_add(conn->rtr.table, &rtr, wire.rtr.seen, &sn, &req_id);

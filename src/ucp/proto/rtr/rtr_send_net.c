@@ -100,7 +100,7 @@ static ucs_status_t rtr_send_net_send_again(ri_send_req_t *req, uint32_t way)
     status = ri_rndv_send_payload_am(req, req->id, &rts.rts, ri_wire_rts_length(&rts.rts),
                                      0);
     if (req->conn == NULL) {
-        return status; /* it has ended with its conn */
+        return status; /* the send has ended with its conn */
     }
     conn->tx_tag = tag; /* it is not the latest message */
     if (UCS_STATUS_IS_ERR(status)) {

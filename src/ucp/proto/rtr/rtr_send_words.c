@@ -81,7 +81,7 @@ void ri_rtr_send_words_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kin
         rtr.grid = ri_rtr_known_keep_grid(&conn->rtr.grids, RI_WIRE_RTR_ENTRIES,
                                           rtr.index, &msg->grid);
         if (rtr.grid == NULL) {
-            return; /* it is as good as lost */
+            return; /* the RTR is as good as lost */
         }
     }
     if (msg->type == RI_WIRE_RTR_LAYOUT) {

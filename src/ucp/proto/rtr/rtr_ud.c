@@ -240,7 +240,7 @@ void ri_rtr_ud_handle_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
     }
     if ((recv == NULL) || (recv->rtr.state != RI_RTR_BY_UD) ||
         (recv->rtr.stream != stream)) {
-        return; /* it was withdrawn */
+        return; /* the RTR was withdrawn */
     }
     /* Complete or not, the sender waits to be asked for the message. */
     ri_rtr_withdraw_quiesce(recv);
