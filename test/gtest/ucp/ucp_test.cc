@@ -71,9 +71,11 @@ bool is_by_ucx()
 bool poll_until(const std::function<bool()> &condition,
                 const std::function<unsigned()> &progress, double seconds)
 {
-    using clock   = std::chrono::steady_clock;
-    auto deadline = clock::now() + std::chrono::duration<double>(seconds);
-    unsigned idle = 0;
+    using clock     = std::chrono::steady_clock;
+    const auto wait = std::chrono::milliseconds(10);
+    auto idle_since = clock::now();
+    auto deadline   = idle_since + std::chrono::duration<double>(seconds);
+    unsigned idle   = 0;
 
     while (!condition()) {
         if (progress() != 0) {
@@ -81,11 +83,20 @@ bool poll_until(const std::function<bool()> &condition,
             continue;
         }
 
-        /* The peer may need this core. */
+        /* The peer may need this core; and when nothing has come for long, others may. */
         if ((++idle % 64) == 0) {
-            sched_yield();
-            if (clock::now() > deadline) {
+            auto now = clock::now();
+
+            if (now > deadline) {
                 return condition();
+            }
+            if (idle == 64) {
+                idle_since = now;
+            }
+            if (now - idle_since > wait) {
+                usleep(100);
+            } else {
+                sched_yield();
             }
         }
     }
