@@ -160,8 +160,7 @@ static ri_select_param_t protocols_facts(const protocols_case_t *which, size_t l
     int exchanges = has_ring && !is_in_runs && (which->first == PROTOCOLS_BOTH) &&
                     (here->host_plane & RI_PLANE_READ) && (ri_config.rtr != UCS_YES) &&
                     (length > ri_config.eager_thresh) &&
-                    (length > (here->crowded ? RI_EXCHANGE_RING_MAX_CROWDED :
-                                               RI_EXCHANGE_RING_MAX));
+                    (length > ri_exchange_min(here->ring_long, here->crowded));
     int has_channel = (which->net_plane & RI_PLANE_KEYS) &&
                       (ri_config.ib_eager_max > 0) && (length <= ri_config.ib_eager_max);
 

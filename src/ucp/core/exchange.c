@@ -46,15 +46,17 @@ void ri_exchange_note(ri_peer_t *peer)
 int ri_exchange_is_on(ri_conn_t *conn, size_t length, int has_come)
 {
     ri_peer_t *peer = conn->peer;
+    int crowded;
 
     if ((peer == NULL) || (ri_config.rtr == UCS_YES)) {
         return 0; /* receives are offered to the sender instead */
     }
-    if (ri_exchange_is_crowded(conn->worker)) {
-        return length > RI_EXCHANGE_RING_MAX_CROWDED;
-    }
-    if ((length <= RI_EXCHANGE_RING_MAX) || !peer->hint.prompt) {
+    crowded = ri_exchange_is_crowded(conn->worker);
+    if (length <= ri_exchange_min(conn->ring_limits.contig, crowded)) {
         return 0;
+    }
+    if (crowded || !peer->hint.prompt) {
+        return crowded;
     }
     if (has_come) {
         peer->exchange.met = EXCHANGE_ALONE;

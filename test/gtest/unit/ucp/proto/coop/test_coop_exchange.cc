@@ -337,7 +337,7 @@ TEST_F(test_coop_exchange, random)
 
 TEST_F(test_coop_exchange, is_on_while_messages_meet)
 {
-    const size_t length = RI_EXCHANGE_RING_MAX + 1;
+    const size_t length = RI_EXCHANGE_MIN + 1;
 
     expect_exchange(m_conn->peer);
     EXPECT_TRUE(ri_exchange_is_on(m_conn, length, 0));
@@ -365,20 +365,21 @@ TEST_F(test_coop_exchange, is_off_if_the_peer_is_busy)
     EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH, 0));
 }
 
-/* Sends that may have to end before their receives are posted go as if there were no exchange. */
+/* Sends that may have to end before their receives are posted go as if there were no exchange: by a
+ * ring, if it takes them. */
 TEST_F(test_coop_exchange, sends_that_end_early)
 {
     const size_t length = 20000;
     bytes data          = pattern(1, length);
 
-    m_conn->ring_limits.contig = length;
     expect_exchange(m_conn->peer);
     for (uint32_t flag : {0u, (uint32_t)UCP_OP_ATTR_FLAG_FAST_CMPL,
                           (uint32_t)UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL}) {
         ucp_request_param_t param = {};
 
-        param.op_attr_mask   = flag;
-        uint64_t coops       = m_a->counters().conns.tx_coop;
+        m_conn->ring_limits.contig = length - (flag == 0);
+        param.op_attr_mask         = flag;
+        uint64_t coops             = m_a->counters().conns.tx_coop;
         ucs_status_ptr_t ret = ri_tag_send_slow(m_conn, data.data(), length, 5, &param,
                                                 0);
         EXPECT_EQ(flag == 0, UCS_PTR_IS_PTR(ret)) << flag;
@@ -389,6 +390,29 @@ TEST_F(test_coop_exchange, sends_that_end_early)
         if (flag == 0) {
             ri_req_put(ri_req_of_handle(ret));
         }
+    }
+}
+
+/* What the ring takes anyway goes through it in an exchange, too. */
+TEST_F(test_coop_exchange, what_the_ring_takes)
+{
+    const size_t limit = 20000;
+
+    m_conn->ring_limits.contig = limit;
+    for (size_t length : {limit - 1, limit, limit + 1}) {
+        bytes data     = pattern(length, length);
+        uint64_t coops = m_a->counters().conns.tx_coop;
+        uint64_t rings = m_a->counters().conns.tx_eager_ring;
+
+        expect_exchange(m_conn->peer);
+        send_ptr s = m_a->send(m_conn, data, 5);
+        recv_ptr r = m_b->recv(5, ~0ul, length);
+        pump();
+        check(r, data);
+        check(s);
+        EXPECT_EQ(coops + (length > limit), m_a->counters().conns.tx_coop) << length;
+        EXPECT_EQ(rings + (length <= limit), m_a->counters().conns.tx_eager_ring)
+                << length;
     }
 }
 
@@ -532,7 +556,7 @@ TEST_F(test_coop_exchange, what_has_come_tells)
     EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH, 1));
     m_conn->peer->hint.prompt = 1;
     EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH, 0));
-    EXPECT_FALSE(ri_exchange_is_on(m_conn, RI_EXCHANGE_RING_MAX, 1));
+    EXPECT_FALSE(ri_exchange_is_on(m_conn, RI_EXCHANGE_MIN, 1));
     EXPECT_TRUE(ri_exchange_is_on(m_conn, LENGTH, 1));
     EXPECT_TRUE(ri_exchange_is_on(m_conn, LENGTH, 0)) << "from then on";
 }
@@ -544,8 +568,11 @@ TEST_F(test_coop_exchange, crowded)
     EXPECT_FALSE(ri_exchange_is_crowded(m_a->worker()));
     m_a->worker()->rings.crowd = m_a->worker()->num_rings;
     EXPECT_TRUE(ri_exchange_is_crowded(m_a->worker()));
-    EXPECT_TRUE(ri_exchange_is_on(m_conn, RI_EXCHANGE_RING_MAX_CROWDED + 1, 0));
-    EXPECT_FALSE(ri_exchange_is_on(m_conn, RI_EXCHANGE_RING_MAX_CROWDED, 0));
+    EXPECT_TRUE(ri_exchange_is_on(m_conn, RI_EXCHANGE_MIN_CROWDED + 1, 0));
+    EXPECT_FALSE(ri_exchange_is_on(m_conn, RI_EXCHANGE_MIN_CROWDED, 0));
+    m_conn->ring_limits.contig = 2 * RI_EXCHANGE_MIN_CROWDED;
+    EXPECT_TRUE(ri_exchange_is_on(m_conn, 2 * RI_EXCHANGE_MIN_CROWDED + 1, 0));
+    EXPECT_FALSE(ri_exchange_is_on(m_conn, 2 * RI_EXCHANGE_MIN_CROWDED, 0));
 }
 
 /* What B does about long messages, A hears with the next of B's that has room for it: a long one
