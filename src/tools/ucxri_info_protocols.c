@@ -349,7 +349,7 @@ static void protocols_host(size_t run)
                     &which);
     if (run == 0) {
         which.first = PROTOCOLS_BOTH;
-        which.quick = quick / RI_EXCHANGE_QUICK_PARTS;
+        which.quick = quick / RI_EXCHANGE_RING_PARTS;
         protocols_table("On one host, both send and wait, as neighbours that exchange "
                         "their borders:",
                         &which);

@@ -15,9 +15,13 @@
 
 #include <stdlib.h>
 
-/* A read is slow that takes longer than one of memory that nobody writes, times this. Between far
- * cores, reads of 64 KB that was just written took 1.3 to 2 times as long. */
-#define PEER_SLOW_FACTOR 1.5
+/* A read is slow that takes longer than the measured costs say, times this. Between far cores, reads
+ * of 64 to 256 KB took, of memory that was just written and of other memory: */
+static const double peer_slow_factors[RI_PEER_READ_LAST] = {
+        [RI_PEER_READ_ALONE]    = 1.5, /* 1.5 to 3.0 and 0.8 to 1.3 times as long */
+        [RI_PEER_READ_BOTH]     = 1.0, /* 1.1 to 1.7 and 0.5 to 0.8 */
+        [RI_PEER_READ_EXCHANGE] = 1.3, /* 1.4 to 2.3 and 0.8 to 1.1 */
+};
 
 ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
 {
@@ -42,9 +46,10 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     return peer;
 }
 
-void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks)
+void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks, ri_peer_read_t how)
 {
     double fast  = ri_costs_plane_ticks(&ri_costs, length);
+    double limit = fast * peer_slow_factors[how];
     uint8_t slow = peer->reads.slow;
     int before   = peer->reads.is_slow;
 
@@ -52,7 +57,7 @@ void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks)
         (fast <= 0)) { /* then it is not known what a tick is */
         return;
     }
-    if (ticks > PEER_SLOW_FACTOR * fast) {
+    if (ticks > limit) {
         slow += (slow < RI_PEER_SLOW_TIMES);
     } else {
         slow -= ri_min(slow, 2);

@@ -39,10 +39,19 @@ static inline void ri_peer_note_hint(ri_peer_t *peer, uint8_t hint)
     peer->reads.told  = !!(hint & RI_RING_HINT_SLOW);
 }
 
-/** Note that a contiguous message of @a length bytes that the peer has announced was read by the
- * plane, by this process or by both, which took @a ticks (ucs/clock.h). The peer is told when
- * reads of messages that a ring could take become slow, or are no longer; others are not noted. */
-void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks);
+/** Who copies a message that a peer has announced. */
+typedef enum ri_peer_read {
+    RI_PEER_READ_ALONE,    /* its receiver */
+    RI_PEER_READ_BOTH,     /* both sides, one part each */
+    RI_PEER_READ_EXCHANGE, /* one side, while the other one copies one that goes there */
+    RI_PEER_READ_LAST
+} ri_peer_read_t;
+
+/** Note that a contiguous message of @a length bytes that the peer has announced was copied by the
+ * plane, which took @a ticks (ucs/clock.h). The peer is told when reads of messages that a ring
+ * could take become slow, or are no longer; others are not noted. */
+void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks,
+                       ri_peer_read_t how);
 
 /** Find the peer of a uid, or make it. A new one has neither conn nor stream: the caller gives it
  * one, or calls @ref ri_peer_check_unused. @return The peer, which belongs to the worker; NULL

@@ -137,7 +137,8 @@ static ucs_status_t get_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
     /* Memory of a pool was just written in any case, and to unpack data takes time of its own. */
     if ((status == UCS_OK) && !is_pool && (how == GET_DIRECT) &&
         ri_dt_is_contig(&recv->data)) {
-        ri_peer_note_read(stream->peer, length, ri_clock_ticks() - begin);
+        ri_peer_note_read(stream->peer, length, ri_clock_ticks() - begin,
+                          RI_PEER_READ_ALONE);
     }
     if ((status == UCS_OK) && !is_pool && has_ring && get_is_withdrawn(stream)) {
         status = UCS_ERR_UNREACHABLE;

@@ -31,7 +31,8 @@ TEST_F(test_peer, hints)
     }
 }
 
-/* Reads are slow after some slow ones, and it is news; they are not any more after half as many others. */
+/* Reads are slow after some slow ones, and it is news; they are not any more after half as many
+ * others. How long a slow one takes depends on who copied. */
 TEST_F(test_peer, slow_reads)
 {
     const size_t length = 10000;
@@ -44,32 +45,37 @@ TEST_F(test_peer, slow_reads)
     ri_costs.line       = 100;
     ri_costs.line_ticks = 100;                        /* a tick is a nanosecond */
     ri_costs.plane      = {.call = 1000, .rate = 10}; /* 2000 ns */
-    for (int round = 0; round < 2; ++round) {
+    for (int i_how = 0; i_how < 2 * RI_PEER_READ_LAST; ++i_how) {
+        ri_peer_read_t how = ri_peer_read_t(i_how % RI_PEER_READ_LAST);
+        uint64_t most      = (how == RI_PEER_READ_ALONE) ? 3000 :
+                             (how == RI_PEER_READ_BOTH)  ? 2000 :
+                                                           2600;
+
         for (int i = 0; i < RI_PEER_SLOW_TIMES; ++i) {
             EXPECT_FALSE(peer.reads.is_slow) << i;
             EXPECT_FALSE(peer.hint.is_news);
-            ri_peer_note_read(&peer, length, 3001);
+            ri_peer_note_read(&peer, length, most + 1, how);
         }
         EXPECT_TRUE(peer.reads.is_slow);
         EXPECT_TRUE(peer.hint.is_news);
         peer.hint.is_news = 0;
-        ri_peer_note_read(&peer, length, 1000000);
+        ri_peer_note_read(&peer, length, 1000000, how);
         EXPECT_EQ(RI_PEER_SLOW_TIMES, peer.reads.slow);
         for (int i = 0; i < RI_PEER_SLOW_TIMES / 2; ++i) {
             EXPECT_TRUE(peer.reads.is_slow) << i;
             EXPECT_FALSE(peer.hint.is_news);
-            ri_peer_note_read(&peer, length, 3000);
+            ri_peer_note_read(&peer, length, most, how);
         }
         EXPECT_FALSE(peer.reads.is_slow);
         EXPECT_TRUE(peer.hint.is_news);
         peer.hint.is_news = 0;
-        ri_peer_note_read(&peer, length, 1);
+        ri_peer_note_read(&peer, length, 1, how);
     }
 
     /* Others than a ring could take */
     for (size_t other : {length - 1, length + 1}) {
         for (int i = 0; i < 2 * RI_PEER_SLOW_TIMES; ++i) {
-            ri_peer_note_read(&peer, other, 1000000);
+            ri_peer_note_read(&peer, other, 1000000, RI_PEER_READ_ALONE);
         }
         EXPECT_FALSE(peer.reads.is_slow) << other;
     }
@@ -77,7 +83,7 @@ TEST_F(test_peer, slow_reads)
     /* It is not known what a tick is */
     ri_costs.line_ticks = 0;
     for (int i = 0; i < 2 * RI_PEER_SLOW_TIMES; ++i) {
-        ri_peer_note_read(&peer, length, 1000000);
+        ri_peer_note_read(&peer, length, 1000000, RI_PEER_READ_ALONE);
     }
     EXPECT_FALSE(peer.reads.is_slow);
     ri_costs = before;
