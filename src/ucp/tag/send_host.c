@@ -31,14 +31,31 @@ int ri_send_host_peer_sends(const ri_conn_t *conn, int is_long)
     return 0;
 }
 
+/* Up to where a ring takes a contiguous message for a receiver that reads slowly. Of messages that
+ * are likely to meet the peer's, as a receive is posted and as many long ones come from there, it
+ * takes shorter ones: each process has a copy of its own to make. */
+static size_t send_host_slow_max(const ri_conn_t *conn)
+{
+    size_t most = conn->ring_limits.slow;
+
+    if ((conn->peer == NULL) || !conn->peer->reads.told) {
+        return 0;
+    }
+    return ((conn->worker->match.num_posted > 0) && ri_row_is_mutual(conn->peer)) ?
+                   most / RI_EXCHANGE_RING_PARTS :
+                   most;
+}
+
 /* Whether a message can be taken for one of an exchange. A send of which UCX is to make an end
  * fast, as of a blocking one of Open MPI, may have to end before the application posts a receive:
- * as many messages have to come from the peer as go there. */
+ * as many messages have to come from the peer as go there. What a ring takes for slow reads ends
+ * sooner by it. */
 static int send_host_may_exchange(const ri_send_req_t *req, int may_wait)
 {
     const ri_conn_t *conn = req->conn;
 
-    return may_wait || ((conn->peer != NULL) && ri_row_is_mutual(conn->peer));
+    return may_wait || ((conn->peer != NULL) && ri_row_is_mutual(conn->peer) &&
+                        (req->data.length > send_host_slow_max(conn)));
 }
 
 /* Whether a long message is one of an exchange within a host, of a kind that one side can copy. A
@@ -70,31 +87,19 @@ static int send_host_is_ahead(const ri_send_req_t *req)
            (ri_send_host_next_of_peer(peer) == peer->reads.seen);
 }
 
-/* Up to where a ring takes a contiguous message for a receiver that reads slowly. Of messages that
- * are likely to meet the peer's, as a receive is posted and as many long ones come from there, it
- * takes shorter ones: each process has a copy of its own to make. */
-static size_t send_host_slow_max(const ri_conn_t *conn)
+/* Up to where a ring takes a contiguous message that is not for a quick one. Where the receiver
+ * reads slowly it takes longer ones, but now and then one is announced, to see whether that is
+ * still so. */
+static size_t send_host_ring_max(const ri_send_req_t *req)
 {
-    size_t most = conn->ring_limits.slow;
+    ri_conn_t *conn = req->conn;
+    size_t slow     = send_host_slow_max(conn);
 
-    if ((conn->peer == NULL) || !conn->peer->reads.told) {
-        return 0;
+    if ((req->data.length <= conn->ring_limits.contig) || (req->data.length > slow) ||
+        send_host_is_ahead(req) || (++conn->peer->reads.turn % RI_PEER_SLOW_PROBE == 0)) {
+        return conn->ring_limits.contig;
     }
-    return ((conn->worker->match.num_posted > 0) && ri_row_is_mutual(conn->peer)) ?
-                   most / RI_EXCHANGE_RING_PARTS :
-                   most;
-}
-
-/* Whether a ring takes a contiguous message because its receiver reads slowly. Now and then one is
- * announced, to see whether that is still so. */
-static int send_host_is_for_slow_ring(const ri_send_req_t *req)
-{
-    const ri_conn_t *conn = req->conn;
-    size_t length         = req->data.length;
-
-    return (length > conn->ring_limits.contig) && (length <= send_host_slow_max(conn)) &&
-           !send_host_is_ahead(req) &&
-           (++conn->peer->reads.turn % RI_PEER_SLOW_PROBE != 0);
+    return slow;
 }
 
 /* Whether the ring has room for all of a message, and nothing waits for room there before it. */
@@ -165,17 +170,15 @@ static void send_host_contig(const ri_send_req_t *req, unsigned host_plane, int 
     size_t length      = req->data.length;
     int meets          = send_host_meets(req);
     int is_quick       = send_host_is_for_quick_ring(req, meets);
-    int is_slow        = !is_quick && !host->several && send_host_is_for_slow_ring(req);
-    int beats_exchange = is_slow ||
-                         (is_quick &&
-                          (meets || (length <= conn->ring_limits.contig_quick /
-                                                       RI_EXCHANGE_RING_PARTS)));
+    int beats_exchange = is_quick &&
+                         (meets || (length <= conn->ring_limits.contig_quick /
+                                                      RI_EXCHANGE_RING_PARTS));
     int has_room = beats_exchange && send_host_has_room(req);
 
     host->exchanges = !has_room && send_host_may_exchange(req, may_wait) &&
                       send_host_exchanges(req, host_plane);
     if (!beats_exchange && !host->exchanges &&
-        (is_quick || (length <= conn->ring_limits.contig))) {
+        (is_quick || (length <= send_host_ring_max(req)))) {
         has_room = send_host_has_room(req);
     }
     host->by_ring = has_room && (is_quick || !host->several);

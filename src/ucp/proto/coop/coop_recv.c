@@ -93,10 +93,10 @@ static ucs_status_t coop_finish_recv(ri_coop_t *coop, ri_coop_state_t state)
     uint32_t req_id      = coop->req_id;
     ucs_status_t outcome = coop_outcome(coop, state);
 
-    if ((outcome == UCS_OK) && !coop->in_row && ri_dt_is_contig(&recv->data)) {
+    if ((outcome == UCS_OK) && !coop->exchanged && !coop->in_row &&
+        ri_dt_is_contig(&recv->data)) {
         ri_peer_note_read(stream->peer, recv->info.length,
-                          ri_clock_ticks() - coop->matched_at,
-                          coop->exchanged ? RI_PEER_READ_EXCHANGE : RI_PEER_READ_BOTH);
+                          ri_clock_ticks() - coop->matched_at, RI_PEER_READ_BOTH);
     }
     coop_free_recv(coop, outcome == UCS_OK);
     return coop_conclude(recv, stream, req_id, state, outcome);

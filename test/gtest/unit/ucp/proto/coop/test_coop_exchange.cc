@@ -444,9 +444,9 @@ TEST_F(test_coop_exchange, sends_that_end_early_of_many_each_way)
     }
 }
 
-/* A ring is better for a receiver that reads slowly, for messages up to half of what it takes for
- * one; up to all of that, where few come from there. */
-TEST_F(test_coop_exchange, a_ring_is_better_for_slow_reads)
+/* Nor where a ring takes them for a receiver that reads slowly: up to half of what it takes for one,
+ * or up to all of that, where few come from there. */
+TEST_F(test_coop_exchange, sends_that_end_early_to_one_that_reads_slowly)
 {
     const size_t length = 20000;
     bytes data          = pattern(1, length);
@@ -457,6 +457,7 @@ TEST_F(test_coop_exchange, a_ring_is_better_for_slow_reads)
         for (bool mutual : {false, true}) {
             for (size_t most : {length - 1, length, 2 * length - 1, 2 * length}) {
                 bool by_ring = told && (most >= (mutual ? 2 * length : length));
+                ucp_request_param_t param = {};
 
                 recv_ptr turn = m_a->recv(6, ~0ul, 8);
                 m_b->send(m_back, bytes(8), 6);
@@ -470,66 +471,22 @@ TEST_F(test_coop_exchange, a_ring_is_better_for_slow_reads)
                 peer->row.received       = mutual ? 8 : 1;
                 uint64_t rings           = m_a->counters().conns.tx_eager_ring;
                 uint64_t coops           = m_a->counters().conns.tx_coop;
-                send_ptr s               = m_a->send(m_conn, data, 5);
-                recv_ptr r               = m_b->recv(5, ~0ul, length);
+                param.op_attr_mask       = UCP_OP_ATTR_FLAG_FAST_CMPL;
+                ucs_status_ptr_t ret = ri_tag_send_slow(m_conn, data.data(), length, 5,
+                                                        &param, 0);
+                recv_ptr r           = m_b->recv(5, ~0ul, length);
                 pump();
                 check(r, data);
-                check(s);
+                if (UCS_PTR_IS_PTR(ret)) {
+                    ri_req_put(ri_req_of_handle(ret));
+                }
                 EXPECT_EQ(rings + by_ring, m_a->counters().conns.tx_eager_ring)
                         << most << mutual;
-                EXPECT_EQ(coops + !by_ring, m_a->counters().conns.tx_coop)
+                EXPECT_EQ(coops + (mutual && !by_ring), m_a->counters().conns.tx_coop)
                         << most << mutual;
             }
         }
     }
-}
-
-/* One in some is of the exchange nevertheless. */
-TEST_F(test_coop_exchange, slow_reads_are_looked_at_again)
-{
-    const size_t length = 20000;
-    bytes data          = pattern(1, length);
-    ri_peer_t *peer     = m_conn->peer;
-    uint64_t coops      = m_a->counters().conns.tx_coop;
-
-    m_conn->ring_limits.contig = 1000;
-    m_conn->ring_limits.slow   = 2 * length;
-    for (unsigned i = 0; i < 3 * RI_PEER_SLOW_PROBE; ++i) {
-        recv_ptr turn = m_a->recv(6, ~0ul, 8);
-        m_b->send(m_back, bytes(8), 6);
-        pump();
-        expect_exchange(peer);
-        peer->reads.told   = 1;
-        peer->row.sent     = 8;
-        peer->row.received = 8;
-        send_ptr s         = m_a->send(m_conn, data, 5);
-        recv_ptr r         = m_b->recv(5, ~0ul, length);
-        pump();
-        check(r, data);
-        check(s);
-    }
-    EXPECT_EQ(coops + 3, m_a->counters().conns.tx_coop);
-}
-
-/* The reads of an exchange are timed, too. */
-TEST_F(test_coop_exchange, slow_copies_are_noticed)
-{
-    ri_costs_t before = ri_costs;
-
-    decide(false);
-    ri_costs.line       = 100;
-    ri_costs.line_ticks = 100;
-    ri_costs.plane      = {.call = 1e-3, .rate = 1e9}; /* no read is as fast */
-    for (size_t most : {LENGTH - 1, LENGTH}) {
-        ri_config.ring_slow = most;
-        for (unsigned i = 0; i < RI_PEER_SLOW_TIMES; ++i) {
-            pair p = begin(i);
-
-            finish(p);
-        }
-        EXPECT_EQ(most == LENGTH, stream()->peer->reads.is_slow);
-    }
-    ri_costs = before;
 }
 
 /* Without any receive posted both sends end, though both processes send. */
