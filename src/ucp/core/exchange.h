@@ -27,8 +27,8 @@
 
 /* A quick ring takes messages of an exchange up to the longest that it takes at all, divided by
  * this: 64 KB both ways went at 27 GB/s rather than 12 by copies of one side, 256 KB at 9
- * rather than 11. So does one whose receiver reads slowly: 256 KB took 35 us by it, and 27 by copies
- * of one side. */
+ * rather than 11. So does one whose receiver reads slowly: 256 KB took 35 us by it, and 27 by
+ * copies of one side. */
 #define RI_EXCHANGE_RING_PARTS 2
 
 /** @return Up to which length a message is not taken for one of an exchange, where a ring takes

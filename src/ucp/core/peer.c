@@ -15,8 +15,8 @@
 
 #include <stdlib.h>
 
-/* A read is slow that takes longer than the measured costs say, times this. Between far cores, reads
- * of 64 to 256 KB took, of memory that was just written and of other memory: */
+/* A read is slow that takes longer than the measured costs say, times this. Between far cores,
+ * reads of 64 to 256 KB took, of memory that was just written and of other memory: */
 static const double peer_slow_factors[RI_PEER_READ_LAST] = {
         [RI_PEER_READ_ALONE] = 1.5, /* 1.5 to 3.0 and 0.8 to 1.3 times as long */
         [RI_PEER_READ_BOTH]  = 1.0, /* 1.1 to 1.7 and 0.5 to 0.8 */
