@@ -48,9 +48,9 @@ typedef enum ri_peer_read {
 
 /** Note that a contiguous message of @a length bytes that the peer has announced was copied by the
  * plane, which took @a ticks (ucs/clock.h). The peer is told when reads of messages that a ring
- * could take become slow, or are no longer; others are not noted. Those of an exchange take longer,
- * and are not to be noted: 0.8 to 1.7 times of what the costs say, and of memory that was just
- * written 1.3 to 2.3 times. */
+ * could take become slow, or are no longer; others are not noted. Nor are those for whose copy a
+ * slot has named the side: of memory that nobody has written they take 0.8 to 1.7 times of what the
+ * costs say, of memory that was just written 1.3 to 2.3 times. */
 void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks,
                        ri_peer_read_t how);
 

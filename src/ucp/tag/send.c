@@ -209,7 +209,7 @@ static void send_use_hint(const ri_send_req_t *req, const ri_select_param_t *sel
 
     if (select->ring_takes && select->contig && req->proto->by_ring &&
         (select->length > conn->ring_limits.contig)) {
-        if (peer->reads.told && (select->length <= conn->ring_limits.slow)) {
+        if (peer->reads.told && !ri_ring_tx_is_quick(conn->ring)) {
             peer->reads.seen = ri_send_host_next_of_peer(peer);
         } else if (peer->hint.fresh > 0) { /* else the two were likely to meet */
             --peer->hint.fresh;

@@ -178,10 +178,10 @@ static void send_host_contig(const ri_send_req_t *req, unsigned host_plane, int 
     host->exchanges = !has_room && send_host_may_exchange(req, may_wait) &&
                       send_host_exchanges(req, host_plane);
     if (!beats_exchange && !host->exchanges &&
-        (is_quick || (length <= send_host_ring_max(req)))) {
+        (is_quick || (!host->several && (length <= send_host_ring_max(req))))) {
         has_room = send_host_has_room(req);
     }
-    host->by_ring = has_room && (is_quick || !host->several);
+    host->by_ring = has_room;
     if (meets && host->by_ring) {
         conn->peer->row.met = ri_send_host_next_of_peer(conn->peer);
     }

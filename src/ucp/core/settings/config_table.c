@@ -91,7 +91,7 @@ const ri_config_field_t ri_config_fields[] = {
          "process. The least recently active ones give theirs back. 0: no rings.",
          .max = 4096},
         {"RING_SIZE", RI_CONFIG_SIZE, "auto", FIELD(ring_size),
-         "Size of one ring, a power of two. One page more is used for its indices.\n"
+         "Size of one ring, a power of two. 8 KB more hold its indices.\n"
          "auto: 1m for the first 4 rings of a worker, 256k for the next 4, 64k for all\n"
          "others.",
          .flags = RI_CONFIG_POWER | RI_CONFIG_AUTO, .min = 4096, .max = 1 << 30},

@@ -94,7 +94,7 @@ static ucs_status_t coop_finish_recv(ri_coop_t *coop, ri_coop_state_t state)
     ucs_status_t outcome = coop_outcome(coop, state);
 
     if ((outcome == UCS_OK) && !coop->exchanged && !coop->in_row &&
-        ri_dt_is_contig(&recv->data)) {
+        !ri_coop_side_has_runs(coop)) {
         ri_peer_note_read(stream->peer, recv->info.length,
                           ri_clock_ticks() - coop->matched_at, RI_PEER_READ_BOTH);
     }

@@ -41,6 +41,29 @@ TEST_F(test_send_host, is_off_if_the_peer_is_busy)
     EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH, 0));
 }
 
+/* What the ring takes anyway goes through it in an exchange, too. */
+TEST_F(test_send_host, what_the_ring_takes)
+{
+    const size_t limit = 20000;
+
+    m_conn->ring_limits.contig = limit;
+    for (size_t length : {limit - 1, limit, limit + 1}) {
+        bytes data     = pattern(length, length);
+        uint64_t coops = m_a->counters().conns.tx_coop;
+        uint64_t rings = m_a->counters().conns.tx_eager_ring;
+
+        expect_exchange(m_conn->peer);
+        send_ptr s = m_a->send(m_conn, data, 5);
+        recv_ptr r = m_b->recv(5, ~0ul, length);
+        pump();
+        check(r, data);
+        check(s);
+        EXPECT_EQ(coops + (length > limit), m_a->counters().conns.tx_coop) << length;
+        EXPECT_EQ(rings + (length <= limit), m_a->counters().conns.tx_eager_ring)
+                << length;
+    }
+}
+
 /* Sends that may have to end before their receives are posted go as if there were no exchange: by a
  * ring, if it takes them. */
 TEST_F(test_send_host, sends_that_end_early)
@@ -69,30 +92,7 @@ TEST_F(test_send_host, sends_that_end_early)
     }
 }
 
-/* What the ring takes anyway goes through it in an exchange, too. */
-TEST_F(test_send_host, what_the_ring_takes)
-{
-    const size_t limit = 20000;
-
-    m_conn->ring_limits.contig = limit;
-    for (size_t length : {limit - 1, limit, limit + 1}) {
-        bytes data     = pattern(length, length);
-        uint64_t coops = m_a->counters().conns.tx_coop;
-        uint64_t rings = m_a->counters().conns.tx_eager_ring;
-
-        expect_exchange(m_conn->peer);
-        send_ptr s = m_a->send(m_conn, data, 5);
-        recv_ptr r = m_b->recv(5, ~0ul, length);
-        pump();
-        check(r, data);
-        check(s);
-        EXPECT_EQ(coops + (length > limit), m_a->counters().conns.tx_coop) << length;
-        EXPECT_EQ(rings + (length <= limit), m_a->counters().conns.tx_eager_ring)
-                << length;
-    }
-}
-
-/* Unless as many messages come as go. */
+/* They may be of an exchange where as many messages come as go. */
 TEST_F(test_send_host, sends_that_end_early_of_many_each_way)
 {
     const size_t length = 20000;
@@ -120,8 +120,8 @@ TEST_F(test_send_host, sends_that_end_early_of_many_each_way)
     }
 }
 
-/* Nor where a ring takes them for a receiver that reads slowly: up to half of what it takes for one,
- * or up to all of that, where few come from there. */
+/* But a ring takes them for a receiver that reads slowly: up to half of what it takes for one, or up
+ * to all of that, where few messages come from there. */
 TEST_F(test_send_host, sends_that_end_early_to_one_that_reads_slowly)
 {
     const size_t length = 20000;

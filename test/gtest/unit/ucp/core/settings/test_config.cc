@@ -194,6 +194,7 @@ TEST_F(test_config, defaults)
     EXPECT_EQ(1048576u, r.config.ring_large);
     EXPECT_EQ(262144u, r.config.ring_medium);
     EXPECT_EQ(262144u, r.config.ring_quick);
+    EXPECT_EQ(262144u, r.config.ring_slow);
     EXPECT_EQ(UCS_AUTO, r.config.ring_far);
     EXPECT_EQ(4u, r.config.ring_after);
     EXPECT_EQ(1048576u, r.config.reorder_window);

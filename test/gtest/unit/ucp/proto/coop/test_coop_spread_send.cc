@@ -75,6 +75,30 @@ protected:
     spread_type m_from, m_into;
 };
 
+/* The time to pack the data says nothing of the receiver's reads. */
+TEST_F(test_coop_spread_send, slow_copies_are_not_noticed)
+{
+    ri_costs_t before   = ri_costs;
+    bytes content       = fill(LONG);
+    ri_config.ring_slow = content.size();
+    ri_costs.line       = 100;
+    ri_costs.line_ticks = 100;
+    ri_costs.plane      = {.call = 1e-3, .rate = 1e9}; /* no copy is as fast */
+    uint64_t coops      = m_a->counters().conns.tx_coop;
+
+    for (unsigned i = 0; i < 2 * RI_PEER_SLOW_TIMES; ++i) {
+        send_ptr s = send_unmatched(content);
+        recv_ptr r = m_b->recv(5, ~0ul, content.size());
+
+        pump();
+        check(r, content);
+        check_sent(s);
+    }
+    EXPECT_LT(coops, m_a->counters().conns.tx_coop);
+    EXPECT_EQ(0u, stream()->peer->reads.slow);
+    ri_costs = before;
+}
+
 TEST_F(test_coop_spread_send, both_sides_in_any_order)
 {
     const size_t runs[] = {1, 8, 24, 100, 2999, 4096, 70000};
