@@ -45,10 +45,10 @@ TEST_F(test_peer, slow_reads)
     ri_costs.line       = 100;
     ri_costs.line_ticks = 100;                        /* a tick is a nanosecond */
     ri_costs.plane      = {.call = 1000, .rate = 10}; /* 2000 ns */
-    for (int i_how = 0; i_how < 2 * RI_PEER_READ_LAST; ++i_how) {
-        ri_peer_read_t how = ri_peer_read_t(i_how % RI_PEER_READ_LAST);
-        uint64_t most      = (how == RI_PEER_READ_ALONE) ? 3000 : 2000;
-
+    for (auto [how, most] : {std::pair{RI_PEER_READ_ALONE, 3000u},
+                             {RI_PEER_READ_BOTH, 2000u},
+                             {RI_PEER_READ_ALONE, 3000u},
+                             {RI_PEER_READ_BOTH, 2000u}}) {
         for (int i = 0; i < RI_PEER_SLOW_TIMES; ++i) {
             EXPECT_FALSE(peer.reads.is_slow) << i;
             EXPECT_FALSE(peer.hint.is_news);

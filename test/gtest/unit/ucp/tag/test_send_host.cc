@@ -9,7 +9,36 @@
 
 namespace {
 
-class test_send_host : public exchange_test {};
+class test_send_host : public exchange_test {
+protected:
+    /* B sends something: then A is not ahead of it */
+    void take_turn()
+    {
+        recv_ptr turn = m_a->recv(6, ~0ul, 8);
+
+        m_b->send(m_back, bytes(8), 6);
+        pump();
+        EXPECT_TRUE(turn->done);
+    }
+
+    /* A sends with flags, and B receives after that. @return Whether the send was open till then */
+    bool send_with(uint32_t flags, const bytes &data)
+    {
+        ucp_request_param_t param = {};
+
+        param.op_attr_mask   = flags;
+        ucs_status_ptr_t ret = ri_tag_send_slow(m_conn, data.data(), data.size(), 5,
+                                                &param, 0);
+        recv_ptr r           = m_b->recv(5, ~0ul, data.size());
+
+        pump();
+        check(r, data);
+        if (UCS_PTR_IS_PTR(ret)) {
+            ri_req_put(ri_req_of_handle(ret));
+        }
+        return UCS_PTR_IS_PTR(ret);
+    }
+};
 
 TEST_F(test_send_host, is_on_while_messages_meet)
 {
@@ -74,21 +103,11 @@ TEST_F(test_send_host, sends_that_end_early)
     expect_exchange(m_conn->peer);
     for (uint32_t flag : {0u, (uint32_t)UCP_OP_ATTR_FLAG_FAST_CMPL,
                           (uint32_t)UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL}) {
-        ucp_request_param_t param = {};
+        uint64_t coops = m_a->counters().conns.tx_coop;
 
         m_conn->ring_limits.contig = length - (flag == 0);
-        param.op_attr_mask         = flag;
-        uint64_t coops             = m_a->counters().conns.tx_coop;
-        ucs_status_ptr_t ret = ri_tag_send_slow(m_conn, data.data(), length, 5, &param,
-                                                0);
-        EXPECT_EQ(flag == 0, UCS_PTR_IS_PTR(ret)) << flag;
+        EXPECT_EQ(flag == 0, send_with(flag, data)) << flag;
         EXPECT_EQ(coops + (flag == 0), m_a->counters().conns.tx_coop) << flag;
-        recv_ptr r = m_b->recv(5, ~0ul, length);
-        pump();
-        check(r, data);
-        if (flag == 0) {
-            ri_req_put(ri_req_of_handle(ret));
-        }
     }
 }
 
@@ -101,22 +120,13 @@ TEST_F(test_send_host, sends_that_end_early_of_many_each_way)
 
     m_conn->ring_limits.contig = 1000;
     for (uint32_t received : {1u, 8u}) {
-        ucp_request_param_t param = {};
-        uint64_t coops            = m_a->counters().conns.tx_coop;
+        uint64_t coops = m_a->counters().conns.tx_coop;
 
         expect_exchange(peer);
-        peer->row.sent       = 8;
-        peer->row.received   = received;
-        param.op_attr_mask   = UCP_OP_ATTR_FLAG_FAST_CMPL;
-        ucs_status_ptr_t ret = ri_tag_send_slow(m_conn, data.data(), length, 5, &param,
-                                                0);
-        recv_ptr r           = m_b->recv(5, ~0ul, length);
+        peer->row.sent     = 8;
+        peer->row.received = received;
+        send_with(UCP_OP_ATTR_FLAG_FAST_CMPL, data);
         EXPECT_EQ(coops + (received == 8), m_a->counters().conns.tx_coop) << received;
-        pump();
-        check(r, data);
-        if (UCS_PTR_IS_PTR(ret)) {
-            ri_req_put(ri_req_of_handle(ret));
-        }
     }
 }
 
@@ -133,12 +143,8 @@ TEST_F(test_send_host, sends_that_end_early_to_one_that_reads_slowly)
         for (bool mutual : {false, true}) {
             for (size_t most : {length - 1, length, 2 * length - 1, 2 * length}) {
                 bool by_ring = told && (most >= (mutual ? 2 * length : length));
-                ucp_request_param_t param = {};
 
-                recv_ptr turn = m_a->recv(6, ~0ul, 8);
-                m_b->send(m_back, bytes(8), 6);
-                pump();
-                EXPECT_TRUE(turn->done);
+                take_turn();
                 expect_exchange(peer);
                 m_conn->ring_limits.slow = most;
                 peer->reads.told         = told;
@@ -147,15 +153,7 @@ TEST_F(test_send_host, sends_that_end_early_to_one_that_reads_slowly)
                 peer->row.received       = mutual ? 8 : 1;
                 uint64_t rings           = m_a->counters().conns.tx_eager_ring;
                 uint64_t coops           = m_a->counters().conns.tx_coop;
-                param.op_attr_mask       = UCP_OP_ATTR_FLAG_FAST_CMPL;
-                ucs_status_ptr_t ret = ri_tag_send_slow(m_conn, data.data(), length, 5,
-                                                        &param, 0);
-                recv_ptr r           = m_b->recv(5, ~0ul, length);
-                pump();
-                check(r, data);
-                if (UCS_PTR_IS_PTR(ret)) {
-                    ri_req_put(ri_req_of_handle(ret));
-                }
+                send_with(UCP_OP_ATTR_FLAG_FAST_CMPL, data);
                 EXPECT_EQ(rings + by_ring, m_a->counters().conns.tx_eager_ring)
                         << most << mutual;
                 EXPECT_EQ(coops + (mutual && !by_ring), m_a->counters().conns.tx_coop)
@@ -239,10 +237,7 @@ TEST_F(test_send_host, a_quick_ring_is_better)
                 uint64_t rings = m_a->counters().conns.tx_eager_ring;
                 bool by_ring   = quick && (most >= (meets ? length : 2 * length));
 
-                recv_ptr turn = m_a->recv(6, ~0ul, 8);
-                m_b->send(m_back, bytes(8), 6);
-                pump();
-                EXPECT_TRUE(turn->done);
+                take_turn();
                 expect_exchange(peer);
                 m_conn->ring_limits.contig_quick = most;
                 peer->hint.ready                 = 1;
