@@ -18,6 +18,12 @@ fi
 . check/env.sh
 . "$abs_srcdir/check/perftest.sh"
 
+# In a virtual machine the first touch of a page may take over 10 us, which was half of the time of
+# gtest_ucp. So UCX takes buffers of shared memory by 64, not by 512, for each of its workers, and
+# what malloc gives to a test program are huge pages, where the kernel has some.
+export UCX_MM_RX_BUFS_GROW=64
+huge_malloc=GLIBC_TUNABLES=glibc.malloc.hugetlb=1
+
 LIB=$abs_top_builddir/src/libucxri.so
 TMP=$abs_builddir/check/tmp/$(basename "$0" .test)
 rm -rf "$TMP"
@@ -215,6 +221,7 @@ launch_mpi()
     local -a vars=()
     shift 2
     [ "$mpi" = mpich ] && flag= || flag=-x
+    vars+=($flag "$huge_malloc")
     while [ "$1" != -- ]; do
         vars+=($flag "$1")
         shift
@@ -335,6 +342,7 @@ run_gtest()
     filter=$(own_filter "${options[@]}")
     export ASAN_OPTIONS=abort_on_error=0:detect_leaks=1:${ASAN_OPTIONS-}
     export UBSAN_OPTIONS=print_stacktrace=1
+    setup+=("$huge_malloc")
     export TSAN_OPTIONS=suppressions=$abs_srcdir/check/tsan.supp:second_deadlock_stack=1
     # Stock's hook of madvise runs at the end of a thread, after ThreadSanitizer has let go of
     # the thread, and crashes there
