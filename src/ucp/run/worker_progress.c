@@ -184,6 +184,19 @@ static ri_noinline unsigned worker_progress_under_way(ri_worker_t *worker)
     return count;
 }
 
+/* Whether a call that has found something in a ring, and has nothing else to do, leaves stock to
+ * those that follow, without a look at the clock: the application waits for the message. Not if
+ * the call before it has found something, too: there may be no others for long, and stock would
+ * never have its turn. */
+static inline int worker_leaves_stock(ri_worker_t *worker)
+{
+    int is_first = worker->countdown != worker->found_at - 1;
+
+    worker->found_at = worker->countdown;
+    return is_first && (worker->stock_credit == 0) && worker->stock_timed &&
+           (ri_config.progress_skip > 1);
+}
+
 unsigned ri_worker_progress_rings(ri_worker_t *worker, unsigned due)
 {
     unsigned count;
@@ -192,8 +205,12 @@ unsigned ri_worker_progress_rings(ri_worker_t *worker, unsigned due)
     count               = worker_note_events(worker, ri_ring_in_poll(worker, due));
     if (ri_unlikely(ri_worker_is_busy(worker))) {
         count += worker_progress_under_way(worker); /* of what has just come, too */
+        count += worker_progress_rest(worker);
+    } else if ((count > 0) && worker_leaves_stock(worker)) {
+        ++worker->counters.stock_skipped;
+    } else {
+        count += worker_progress_rest(worker);
     }
-    count += worker_progress_rest(worker);
     worker->progressing = 0;
     return count;
 }

@@ -193,6 +193,7 @@ struct ri_worker {
 
     uint64_t
             skipped_ticks; /* ri_clock_ticks() when a call that would skip stock's was last timed */
+    unsigned found_at; /* countdown at the latest call that found something in a ring */
 
     ri_context_t *context; /* which has the worker in its list `workers` */
     int timed;             /* time in calls is measured */

@@ -98,6 +98,51 @@ TEST_F(test_worker_progress_rings, calls_that_come_seldom)
     }
 }
 
+/* The first of several calls that find a message leaves stock to those that follow, and does not
+ * count. The second one counts: a process that calls progress for messages only must not forget
+ * stock. Nor is stock left alone where it has something, or where its time was not measured. */
+TEST_F(test_worker_progress_rings, first_message_leaves_stock)
+{
+    m_worker->stock_timed = 1;
+    for (int i = 0; i < 20; ++i) {
+        m_worker->stock_skipped = 7; /* the next one that counts has stock's turn */
+        ri_worker_progress(m_worker);
+        EXPECT_EQ(0u, m_worker->stock_skipped);
+        m_worker->stock_skipped = 7;
+
+        uint64_t before = skipped();
+        uint64_t timed  = m_worker->skipped_ticks;
+        take_one();
+        EXPECT_EQ(before + 1, skipped());
+        EXPECT_EQ(7u, m_worker->stock_skipped);
+        EXPECT_EQ(timed, m_worker->skipped_ticks);
+        EXPECT_GT(m_worker->ring_credit, 500u);
+        for (int more = 0; more < 3; ++more) {
+            m_worker->stock_skipped = 7;
+            take_one();
+            EXPECT_EQ(0u, m_worker->stock_skipped);
+        }
+        EXPECT_EQ(before + 1, skipped());
+    }
+
+    for (bool has_credit : {true, false}) {
+        ri_worker_progress(m_worker);
+        m_worker->stock_skipped = 7;
+        m_worker->stock_credit  = has_credit ? 10 : 0;
+        m_worker->stock_timed   = has_credit;
+        take_one();
+        EXPECT_EQ(0u, m_worker->stock_skipped) << has_credit;
+        EXPECT_TRUE(m_worker->stock_timed);
+        m_worker->stock_credit = 0;
+    }
+
+    ri_config.progress_skip = 1; /* stock has its turn in each call */
+    ri_worker_progress(m_worker);
+    uint64_t before = skipped();
+    take_one();
+    EXPECT_EQ(before, skipped());
+}
+
 /* Messages are forgotten after many calls without one. */
 TEST_F(test_worker_progress_rings, credit_ends)
 {
