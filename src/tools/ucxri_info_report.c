@@ -185,10 +185,10 @@ int info_page(const char *out, char **paths, int count)
     info_t info                      = {0};
     int status                       = EXIT_FAILURE;
     int reports                      = page_sort_files(paths, count);
+    const char *loss = timeline_job_would_lose(out, "<!DOCTYPE html>", paths, count);
 
-    if (timeline_job_is_input(out, paths, count)) {
-        timeline_job_fail(out,
-                          "it is one of the files to read: name another one to write");
+    if (loss != NULL) {
+        timeline_job_fail(out, loss);
         return EXIT_FAILURE;
     }
     if (info_read(&info, inert, paths, reports, NULL)) {

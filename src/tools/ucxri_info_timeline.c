@@ -18,6 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How a timeline begins, as is looked for in a file that is there already. */
+#define TIMELINE_BEGIN "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["
+
 typedef struct timeline {
     timeline_job_t job;
     FILE *stream;
@@ -311,7 +314,7 @@ static int timeline_write(timeline_t *timeline, const char *out)
         return timeline_job_fail(out, strerror(errno));
     }
     timeline->separator = "";
-    fprintf(timeline->stream, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    fprintf(timeline->stream, TIMELINE_BEGIN "\n");
     for (i = 0; i < timeline->job.count; ++i) {
         timeline->process = &timeline->job.processes[i];
         is_good &= timeline_write_process(timeline);
@@ -327,11 +330,11 @@ static int timeline_write(timeline_t *timeline, const char *out)
 int info_timeline(const char *out, char **paths, int count)
 {
     timeline_t timeline = {};
+    const char *loss    = timeline_job_would_lose(out, TIMELINE_BEGIN, paths, count);
     int is_good;
 
-    if (timeline_job_is_input(out, paths, count)) {
-        timeline_job_fail(out,
-                          "it is one of the files to read: name another one to write");
+    if (loss != NULL) {
+        timeline_job_fail(out, loss);
         return EXIT_FAILURE;
     }
     is_good = timeline_job_read(&timeline.job, paths, count);

@@ -5,6 +5,7 @@
  * Files are read one at a time, as those of a large job would not fit the memory together.
  */
 #include "ucxri_info_timeline_job.h"
+#include "ucs/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,21 +31,39 @@ int timeline_job_is_file(const char *path)
     return is_one;
 }
 
-int timeline_job_is_input(const char *out, char **paths, int count)
+/* Whether a file begins with a text. */
+static int job_begins_with(const char *path, const char *text)
+{
+    char head[64] = "";
+    size_t length = strlen(text);
+    FILE *stream  = fopen(path, "re");
+    size_t count  = 0;
+
+    if (stream != NULL) {
+        count = fread(head, 1, ri_min(length, sizeof(head)), stream);
+        fclose(stream);
+    }
+    return (count == length) && !memcmp(head, text, length);
+}
+
+const char *timeline_job_would_lose(const char *out, const char *head, char **paths,
+                                    int count)
 {
     struct stat to, from;
     int i;
 
-    if (stat(out, &to) != 0) {
-        return 0;
+    if ((stat(out, &to) != 0) || !S_ISREG(to.st_mode)) {
+        return NULL;
     }
     for (i = 0; i < count; ++i) {
-        if (S_ISREG(to.st_mode) && (stat(paths[i], &from) == 0) &&
-            (from.st_dev == to.st_dev) && (from.st_ino == to.st_ino)) {
-            return 1;
+        if ((stat(paths[i], &from) == 0) && (from.st_dev == to.st_dev) &&
+            (from.st_ino == to.st_ino)) {
+            return "it is one of the files to read: name another one to write";
         }
     }
-    return timeline_job_is_file(out);
+    return ((to.st_size == 0) || job_begins_with(out, head)) ?
+                   NULL :
+                   "it is there, and was not made by this option: name another file to write";
 }
 
 int timeline_job_fail(const char *path, const char *why)

@@ -49,9 +49,12 @@ double timeline_job_us(const timeline_job_t *job, const timeline_process_t *proc
 /** @return The process that has the worker of a uid, or NULL. */
 const timeline_process_t *timeline_job_owner(const timeline_job_t *job, uint64_t uid);
 
-/** @return Whether the file @a out is one of the others, or is a timeline itself: to write it would
- * lose what was noted. It need not exist. */
-int timeline_job_is_input(const char *out, char **paths, int count);
+/** @return Why the file @a out must not be written: it is one of those to read, or it is there and
+ * has something else than what begins with @a head (up to 64 characters), such as a report or a
+ * timeline, if its name was forgotten and that of the first file to read came to stand in its
+ * place. NULL: it may be written. */
+const char *timeline_job_would_lose(const char *out, const char *head, char **paths,
+                                    int count);
 
 /** @return Whether a file is one of UCXRI_TRACE=FILE, by how it begins. What comes through a pipe
  * is none, as it could be read once only. */
