@@ -160,8 +160,8 @@ static void print_peers(void)
         plane->ops->close(plane);
     }
     wrap_named(stdout, "peers here",
-               "%zu bytes each, %zu of them once long receives were offered "
-               "both ways",
+               "%zu bytes each, of which %zu are for long receives that are offered in "
+               "both directions",
                peer_memory(RI_WIRE_PLANE_CMA) + end,
                ri_peer_memory_offers(RI_WIRE_PLANE_CMA));
 }
@@ -170,19 +170,19 @@ static void print_peers(void)
 static void print_verbs_peers(const ri_ib_device_t *device)
 {
     if (ri_config.use_rc) {
-        wrap_named(stdout, "peers by rc",
-                   "up to %u, about %zu bytes each, %zu of them for queues and %zu "
-                   "once long receives were offered both ways",
-                   ri_config.rc_max_peers,
-                   peer_memory(RI_WIRE_PLANE_RC) + ri_rc_footprint_peer(device),
-                   ri_rc_footprint_queues(device),
-                   ri_peer_memory_offers(RI_WIRE_PLANE_RC));
+        wrap_named(
+                stdout, "peers by rc",
+                "up to %u, about %zu bytes each, of which %zu are for queues and %zu for "
+                "long receives that are offered in both directions",
+                ri_config.rc_max_peers,
+                peer_memory(RI_WIRE_PLANE_RC) + ri_rc_footprint_peer(device),
+                ri_rc_footprint_queues(device), ri_peer_memory_offers(RI_WIRE_PLANE_RC));
     }
     if (ri_config.use_ud) {
         wrap_named(
                 stdout, "peers by ud",
-                "%zu bytes each, %zu of them once long receives were "
-                "offered both ways; and up to %u queue pairs of about %zu bytes for all",
+                "%zu bytes each, of which %zu are for long receives that are offered in "
+                "both directions; and up to %u queue pairs of about %zu bytes for all",
                 peer_memory(RI_WIRE_PLANE_UD) + ri_ud_footprint_peer(),
                 ri_peer_memory_offers(RI_WIRE_PLANE_UD), ri_config.ud_qps,
                 ri_ud_footprint_qp(device));
@@ -225,10 +225,12 @@ static void print_verbs(void)
 static void print_costs(void)
 {
     wrap_named(stdout, "costs",
-               "memcpy %.1f GB/s; process_vm_readv %.2f us and %.1f GB/s%s; "
-               "a cache line of another core %.0f ns (%s)%s",
-               ri_costs.copy_rate, ri_costs.plane.call * 1e-3, ri_costs.plane.rate,
+               "memcpy %.1f GB/s%s; process_vm_readv %.2f us and %.1f GB/s%s; "
+               "a cache line of another core %.0f ns%s (%s)%s",
+               ri_costs.copy_rate, ri_costs_rate_limit(ri_costs.copy_rate),
+               ri_costs.plane.call * 1e-3, ri_costs.plane.rate,
                ri_costs.plane_measured ? "" : " (assumed, not measured)", ri_costs.line,
+               ri_costs_line_limit(ri_costs.line),
                ri_costs.line_measured ? "estimated by one of memory" : "assumed",
                ri_config_is_measured() ? "" : "; no threshold depends on them");
 }

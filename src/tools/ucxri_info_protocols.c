@@ -357,8 +357,8 @@ static void protocols_host(size_t run)
     if (here.ring_payload == 0) {
         printf("\nThere are no rings here: ucxri_info says why.\n");
     } else if (run == 0) {
-        printf("\nFrom %u KB on the sender of a far pair of cores writes past its cache "
-               "into the ring, in a\nrow of messages from %u KB on.\n",
+        printf("\nBetween far cores the sender writes messages from %u KB on into the ring past "
+               "its\ncache; from %u KB on where they come in a row.\n",
                RI_RING_STREAM_MIN / 1024, RI_RING_STREAM_MIN_ROW / 1024);
     }
 }

@@ -104,18 +104,19 @@ void info_tune(void)
     printf("# Thresholds of ucxri for nodes like this one:\n"
            "# %s, %ld processors%s\n"
            "# measured on %s by ucxri %s with UCX %u.%u.%u, the middle one of %d times\n"
-           "# memcpy %.1f GB/s; %s %.2f us and %.1f GB/s; a cache line %.0f ns\n"
+           "# memcpy %.1f GB/s%s; %s %.2f us and %.1f GB/s; a cache line %.0f ns%s\n"
            "#\n"
            "# Without this file each process measures them at its start, and may come to a\n"
            "# neighbouring power of two. With it all jobs have the same:\n"
            "#     . ./ucxri.env; mpiexec -n 4 ucxri_run ./app\n"
            "# Open MPI on several nodes needs -x with each name. Make the file anew for another\n"
-           "# kind of node, or another kernel. What the environment has set is as it was set.\n",
+           "# kind of node, or another kernel. What was set in the environment stays as it was.\n",
            host, sysconf(_SC_NPROCESSORS_ONLN), processor, date, RI_VERSION_STRING,
            ri_stock.version_major, ri_stock.version_minor, ri_stock.version_release,
-           TUNE_MEASUREMENTS, costs.copy_rate,
+           TUNE_MEASUREMENTS, costs.copy_rate, ri_costs_rate_limit(costs.copy_rate),
            costs.plane_measured ? "process_vm_readv" : "process_vm_readv (assumed)",
-           costs.plane.call * 1e-3, costs.plane.rate, costs.line);
+           costs.plane.call * 1e-3, costs.plane.rate, costs.line,
+           ri_costs_line_limit(costs.line));
     if (!costs.plane_measured) {
         printf("# Direct copies are not possible or not wanted here, so that their "
                "costs are assumed.\n");

@@ -109,7 +109,7 @@ static const char help[] =
         "  -h, --help           this text\n"
         "\n"
         "compare runs stock UCX and the library in turn, on the same two cores of this\n"
-        "host; there is none between two hosts. Samples of cores that were near each\n"
+        "host; it cannot compare between hosts. Samples of cores that were near each\n"
         "other and of cores that were far are kept apart; a sample during which that\n"
         "changed, or another program ran, is dropped and repeated. COMMAND prints RESULT\n"
         "lines, as the MPI programs beside the guide do for collectives and many pairs\n"

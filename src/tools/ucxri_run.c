@@ -52,7 +52,7 @@ static void usage(FILE *stream)
             "  --report[=DEST]  print a report at exit, as UCXRI_REPORT=y; DEST is stdout, stderr\n"
             "                   or a file name, in which %%p is the process id, %%h the host,\n"
             "                   %%r the rank and %%j the job; json:FILE writes it as JSON,\n"
-            "                   which is left of a job that is killed in any way; of\n"
+            "                   which is there even if the job is killed; of\n"
             "                   many ranks, \"mpiexec ... 2>&1 | ucxri_info -r -\" makes one page\n"
             "  --trace[=DEST]   keep a trace and print it at exit, as UCXRI_TRACE=y\n"
             "  --timeline=FILE  write what happens to a file of each process, as "
@@ -116,6 +116,12 @@ static void check_options(const run_options_t *options)
     }
     if ((options->trace_dest != NULL) && (options->trace_dest[0] == '\0')) {
         misuse("--trace= needs the name of a file");
+    }
+    if ((options->trace_dest != NULL) &&
+        !strncmp(options->trace_dest, RI_CONFIG_REPORT_JSON,
+                 strlen(RI_CONFIG_REPORT_JSON))) {
+        misuse("--trace=%s: a trace is text; --timeline=FILE is what can be drawn",
+               options->trace_dest);
     }
     if ((options->library != NULL) && (options->library[0] == '\0')) {
         misuse("--library needs the name of a file");

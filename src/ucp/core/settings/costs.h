@@ -48,6 +48,22 @@ extern ri_costs_t ri_costs;
 #define RI_COSTS_LINE_MIN 50.0
 #define RI_COSTS_LINE_MAX 400.0
 
+/** @return What to print behind a rate: " or more" if it is the largest that is taken for possible,
+ * or "". */
+static inline const char *ri_costs_rate_limit(double rate)
+{
+    return (rate >= RI_COSTS_RATE_MAX) ? " or more" : "";
+}
+
+/** @return What to print behind the cost of a line, if it is the end of what is taken for possible,
+ * or "". */
+static inline const char *ri_costs_line_limit(double line)
+{
+    return (line <= RI_COSTS_LINE_MIN) ? " or less" :
+           (line >= RI_COSTS_LINE_MAX) ? " or more" :
+                                         "";
+}
+
 /* Bytes of data that take as long by a mailbox as one line: eight lines are on their way at the
  * same time. */
 #define RI_COSTS_MAIL_BYTES 512
