@@ -97,8 +97,11 @@ int info_report(char **paths, int count, int all)
 
     status = info_read(&info, inert, paths, count, stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
     if ((status == EXIT_SUCCESS) && (info.count == 0) && (inert[0].count == 0)) {
-        fprintf(stderr, "ucxri_info: no line of a report (UCXRI_REPORT=y) in %s%s\n",
-                paths[0], (count > 1) ? " and the others" : "");
+        fprintf(stderr, "ucxri_info: no line of a report (UCXRI_REPORT=y) in %s%s%s\n",
+                paths[0], (count > 1) ? " and the others" : "",
+                strcmp(paths[0], "-") ?
+                        "" :
+                        ": reports are on standard error, so write 2>&1 |");
         status = EXIT_FAILURE;
     }
     info_divide(&info);

@@ -39,7 +39,7 @@ void perf_table_begin(const perf_bench_t *bench, const char *library, const int 
 {
     int i;
 
-    printf("%s in %s, tag matching by %s", bench->name, bench->unit, library);
+    printf("%s in %s, by %s", bench->name, bench->unit, library);
     if ((cpus[0] >= 0) && (cpus[1] >= 0)) {
         printf(", cores %d and %d", cpus[0], cpus[1]);
     }
@@ -220,7 +220,9 @@ void perf_csv_read(const char *path, perf_results_t *results)
         line[strcspn(line, "\r\n")] = '\0';
         if (++number == 1) {
             if (strcmp(line, csv_header)) {
-                perf_fatal("%s is no CSV file of ucxri_perf", path);
+                perf_fatal("%s is no CSV file of a benchmark of ucxri_perf; of a "
+                           "comparison, \"compare --svg\" draws the chart",
+                           path);
             }
             continue;
         }
