@@ -27,10 +27,11 @@ void check_windows(const char *library, int has_hosts, int is_preloaded, char *l
         snprintf(line, max, "windows: the MPI's own, because UCXRI_WIN is %.64s",
                  getenv("UCXRI_WIN"));
     } else if (!is_preloaded) {
-        snprintf(line, max,
-                 "windows: the MPI's own, because %s is not preloaded: start the program "
-                 "by ucxri_run, with that file in the folder of libucxri.so",
-                 library);
+        snprintf(
+                line, max,
+                "windows: the MPI's own, because %s is not preloaded: ucxri_run "
+                "preloads it in front of the program, if it is in the folder of libucxri.so",
+                library);
     } else {
         snprintf(line, max, "windows: by %s, with ranks on one host%s", library,
                  windows_setting("UCXRI_WIN_HOSTS", has_hosts) ?
