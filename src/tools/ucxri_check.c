@@ -246,8 +246,11 @@ static void check_unknown(check_t *check, const char *program, int is_by_user)
     check_libs_t libs;
     check_t other;
 
-    check_because(check, CHECK_NO_FAULT, "%s is preloaded, with what it starts or loads",
-                  program);
+    check_because(
+            check, CHECK_NO_FAULT,
+            "%s is preloaded, with what it starts or loads; the library acts in what "
+            "of that uses UCX",
+            program);
     if ((getenv("OMPI_COMM_WORLD_RANK") == NULL) ||
         !check_libs_locate(CHECK_OPENMPI, path, sizeof(path))) {
         return;
@@ -278,6 +281,35 @@ static void check_mpich(check_t *check, const char *path)
                  "host "
                  "do not come to UCX: set MPIR_CVAR_NOLOCAL=1",
                  path);
+    }
+}
+
+/* @return Whether mpiexec of MPICH has started this process: by itself, as srun sets such variables
+ * for any MPI. */
+static int check_is_by_hydra(void)
+{
+    return ((getenv("PMI_FD") != NULL) || (getenv("PMI_PORT") != NULL)) &&
+           (getenv("SLURM_PROCID") == NULL) && (getenv("PMIX_RANK") == NULL);
+}
+
+/* Processes that another MPI's launcher has started do not find each other: each is a job of its own.
+ * An MPI that was built with PMIx can be started by Open MPI's. */
+static void check_launcher(check_t *check, const char *program, const check_libs_t *libs)
+{
+    if (check->is_openmpi && check_is_by_hydra()) {
+        snprintf(
+                check->launcher, sizeof(check->launcher),
+                "MPICH's launcher has started %.512s, whose MPI is Open MPI: each rank is a "
+                "job of its own; use Open MPI's mpirun",
+                program);
+    } else if (!check->is_openmpi && (check_libs_get(libs, "libmpich") != NULL) &&
+               (check_libs_get(libs, "libpmix") == NULL) &&
+               (getenv("OMPI_COMM_WORLD_RANK") != NULL)) {
+        snprintf(
+                check->launcher, sizeof(check->launcher),
+                "Open MPI's launcher has started %.512s, whose MPI is MPICH: each rank is a "
+                "job of its own; use MPICH's mpiexec",
+                program);
     }
 }
 
@@ -315,6 +347,7 @@ static void check_ucx(check_t *check, const char *program, const check_libs_t *l
         check_because(check, CHECK_NO_UCX, "%s has neither UCX nor an MPI", program);
         check_remedy(check, "start a program that has, or one that starts such programs");
     }
+    check_launcher(check, program, libs);
 }
 
 /* With @a is_by_user only what the user has set for Open MPI counts. */
@@ -364,15 +397,14 @@ static void check_files(check_t *check, const char *library, const char *program
     check_elf_free(&elf);
 }
 
-void check_note_windows(check_t *check, const char *libraries)
+int check_note_windows(check_t *check, const char *libraries)
 {
     size_t length;
 
-    if ((check->fault == CHECK_NO_FAULT) && (check->windows != NULL)) {
-        check_windows(check->windows, !check->is_openmpi,
-                      check_find_entry(libraries, check->windows, &length) != NULL,
-                      check->windows_line, sizeof(check->windows_line));
-    }
+    return (check->fault == CHECK_NO_FAULT) && (check->windows != NULL) &&
+           check_windows(check->windows, !check->is_openmpi,
+                         check_find_entry(libraries, check->windows, &length) != NULL,
+                         check->windows_line, sizeof(check->windows_line));
 }
 
 void check_program(check_t *check, const char *library, const char *program)
@@ -552,6 +584,9 @@ int check_print(const check_t *check, const char *note)
                 (check->remedy[0] == '\0') ? "" : ": ", check->remedy);
     if (check->windows_line[0] != '\0') {
         wrap_print(stdout, label, check->windows_line);
+    }
+    if (check->launcher[0] != '\0') {
+        wrap_print(stdout, label, check->launcher);
     }
     if (check->hint[0] != '\0') {
         wrap_print(stdout, label, check->hint);

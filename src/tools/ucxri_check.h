@@ -52,6 +52,7 @@ typedef struct check {
     char remedy[CHECK_TEXT_MAX];  /* "": none */
     char hint[CHECK_TEXT_MAX];    /* what is to be known beside that; "": nothing */
     char windows_line[CHECK_TEXT_MAX]; /* whose the windows of MPI are; "": not known */
+    char launcher[CHECK_TEXT_MAX]; /* that it is another MPI's launcher; "": it is not */
 } check_t;
 
 /** @return Whether the library can be preloaded: there is no fault, or one of those behind that. */
@@ -66,8 +67,10 @@ void check_program(check_t *check, const char *library, const char *program);
 void check_environment(check_t *check, const char *program);
 
 /** Note whose the windows of the program are, if there is no fault. @a libraries are what is
- * preloaded, as LD_PRELOAD has it; NULL: nothing. */
-void check_note_windows(check_t *check, const char *libraries);
+ * preloaded, as LD_PRELOAD has it; NULL: nothing.
+ *
+ * @return Whether the user wants the library's (UCXRI_WIN=y), and it is not preloaded. */
+int check_note_windows(check_t *check, const char *libraries);
 
 /** Find a program as execvp() does.
  *
@@ -84,8 +87,8 @@ int check_find_program(const char *name, char *path, size_t max);
 int check_has_program(check_t *check, const char *name, char *path, size_t max);
 
 /** Print the verdict on standard output: "active: yes, because ...", or "active: no, because ...",
- * under a launcher with the rank and the host in front, and then the line about windows and the
- * hint, if there are any. All of it is written in one piece.
+ * under a launcher with the rank and the host in front, and then the lines about windows and the
+ * launcher, and the hint, if there are any. All of it is written in one piece.
  *
  * @param note  A last line, or NULL.
  *

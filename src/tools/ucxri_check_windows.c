@@ -20,8 +20,8 @@ static int windows_setting(const char *name, int preset)
     return (is_yes < 0) ? preset : is_yes;
 }
 
-void check_windows(const char *library, int has_hosts, int is_preloaded, char *line,
-                   size_t max)
+int check_windows(const char *library, int has_hosts, int is_preloaded, char *line,
+                  size_t max)
 {
     if (!windows_setting("UCXRI_WIN", 1)) {
         snprintf(line, max, "windows: the MPI's own, because UCXRI_WIN is %.64s",
@@ -38,4 +38,5 @@ void check_windows(const char *library, int has_hosts, int is_preloaded, char *l
                          " or on several" :
                          "; UCXRI_WIN_HOSTS=y for those on several");
     }
+    return !is_preloaded && windows_setting("UCXRI_WIN", 0);
 }

@@ -16,8 +16,10 @@
  * @param has_hosts     That library takes windows of several hosts if nothing is set.
  * @param is_preloaded  It is preloaded.
  * @param line          Gets the line, @a max bytes with the end.
+ *
+ * @return Whether the user wants that library (UCXRI_WIN=y), and it is not preloaded.
  */
-void check_windows(const char *library, int has_hosts, int is_preloaded, char *line,
-                   size_t max);
+int check_windows(const char *library, int has_hosts, int is_preloaded, char *line,
+                  size_t max);
 
 #endif

@@ -343,8 +343,8 @@ static void set_outputs(const run_options_t *options)
     }
 }
 
-/* The message before the start: once in a job, but of a host without the library. */
-static void warn(const check_t *check)
+/* The messages before the start: once in a job, but of a host without the library. */
+static void warn(const check_t *check, int lacks_windows)
 {
     int is_loud = (check->fault == CHECK_NO_LIBRARY) ? ri_rank_is_first_of_host() :
                                                        ri_rank_is_first();
@@ -354,6 +354,12 @@ static void warn(const check_t *check)
                     check_can_preload(check) ? "the library is inert in it" :
                                                "the program runs without the library",
                     check->remedy);
+    }
+    if ((check->launcher[0] != '\0') && ri_rank_is_first()) {
+        wrap_print(stderr, "ucxri_run: ", check->launcher);
+    }
+    if (lacks_windows && ri_rank_is_first()) {
+        wrap_print(stderr, "ucxri_run: ", check->windows_line);
     }
 }
 
@@ -380,6 +386,7 @@ int main(int argc, char **argv)
     char library[PATH_MAX], program[PATH_MAX], parameters[512];
     char libraries[2 * PATH_MAX + 1];
     run_options_t options;
+    int lacks_windows;
     check_t check;
 
     parse(argc, argv, &options);
@@ -392,6 +399,7 @@ int main(int argc, char **argv)
         check_note_windows(&check, libraries);
         return run_check(&check);
     }
+    lacks_windows = check_note_windows(&check, libraries);
 
     if (check.fault != CHECK_NO_PROGRAM) {
         /* With --off as well: what is compared is the library, and not UCX with something else */
@@ -403,7 +411,7 @@ int main(int argc, char **argv)
             openmpi_set(0, parameters, sizeof(parameters));
         }
         if (!options.is_off) {
-            warn(&check);
+            warn(&check, lacks_windows);
         }
         if (options.is_off || !check_can_preload(&check)) {
             must(run_env_switch_off());

@@ -471,6 +471,21 @@ static void config_write_field(const ri_config_field_t *field, const ri_config_t
     ri_config_value_print(field, (const char *)config + field->offset, value, max);
 }
 
+/* @return Whether a variable of type RI_CONFIG_SIZE is auto. */
+static int config_is_auto(const ri_config_field_t *field)
+{
+    return *(const size_t *)((const char *)&config_given + field->offset) ==
+           UCS_MEMUNITS_AUTO;
+}
+
+/* The value in effect. Where auto stands for several values, that word says more than one of them. */
+static void config_write_effect(const ri_config_field_t *field, char *value, size_t max)
+{
+    int is_several = (field->flags & RI_CONFIG_SEVERAL) && config_is_auto(field);
+
+    config_write_field(field, is_several ? &config_given : &ri_config, value, max);
+}
+
 static void config_print_doc(FILE *stream, const ri_config_field_t *field)
 {
     char accepted[RI_CONFIG_TEXT_MAX];
@@ -496,7 +511,7 @@ void ri_config_print(FILE *stream, int doc)
         const ri_config_field_t *field = &ri_config_fields[i];
 
         config_write_field(field, &config_given, given, sizeof(given));
-        config_write_field(field, &ri_config, value, sizeof(value));
+        config_write_effect(field, value, sizeof(value));
         if (doc) {
             config_print_doc(stream, field);
             if (strcmp(given, value)) {
@@ -516,7 +531,7 @@ void ri_config_foreach(void (*func)(const char *name, const char *value, void *a
 
     for (i = 0; i < ri_config_num_fields; ++i) {
         snprintf(name, sizeof(name), CONFIG_PREFIX "%s", ri_config_fields[i].name);
-        config_write_field(&ri_config_fields[i], &ri_config, value, sizeof(value));
+        config_write_effect(&ri_config_fields[i], value, sizeof(value));
         func(name, value, arg);
     }
 }
@@ -540,11 +555,8 @@ int ri_config_is_measured(void)
     size_t i;
 
     for (i = 0; i < ri_config_num_fields; ++i) {
-        const ri_config_field_t *field = &ri_config_fields[i];
-
-        if ((field->flags & RI_CONFIG_MEASURED) &&
-            (*(const size_t *)((const char *)&config_given + field->offset) ==
-             UCS_MEMUNITS_AUTO)) {
+        if ((ri_config_fields[i].flags & RI_CONFIG_MEASURED) &&
+            config_is_auto(&ri_config_fields[i])) {
             return 1;
         }
     }

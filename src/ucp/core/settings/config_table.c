@@ -80,7 +80,8 @@ const ri_config_field_t ri_config_fields[] = {
          "written into a receive that was offered, or registered with a device.\n"
          "Shorter ones are packed. auto: 8k for receives within a host, else 4k. At\n"
          "least 1k. inf: all are packed.",
-         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF, .min = RI_GRID_RUN_MIN, .max = 1 << 30},
+         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF | RI_CONFIG_SEVERAL,
+         .min = RI_GRID_RUN_MIN, .max = 1 << 30},
         {"AM_INLINE", RI_CONFIG_SIZE, "1k", FIELD(am_inline),
          "Contiguous messages up to this size that go by active message are copied\n"
          "behind their header. Above it, header and payload are gathered without a\n"
@@ -94,7 +95,8 @@ const ri_config_field_t ri_config_fields[] = {
          "Size of one ring, a power of two. 8 KB more hold its indices.\n"
          "auto: 1m for the first 4 rings of a worker, 256k for the next 4, 64k for all\n"
          "others.",
-         .flags = RI_CONFIG_POWER | RI_CONFIG_AUTO, .min = 4096, .max = 1 << 30},
+         .flags = RI_CONFIG_POWER | RI_CONFIG_AUTO | RI_CONFIG_SEVERAL, .min = 4096,
+         .max = 1 << 30},
         {"RING_EAGER_MAX", RI_CONFIG_SIZE, "auto", FIELD(ring_eager),
          "Contiguous messages up to this size go through a ring that has room for four\n"
          "of them, at most 64k. auto: measured if EAGER_THRESH is auto (of data in runs\n"

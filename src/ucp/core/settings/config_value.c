@@ -506,7 +506,9 @@ void ri_config_value_describe(const ri_config_field_t *field, char *text, size_t
         value_add(text, max, "stderr, stdout or the name of a file");
         break;
     case RI_CONFIG_REPORT:
-        value_add(text, max, "y, n or " RI_CONFIG_REPORT_JSON "FILE");
+        value_add(text, max,
+                  "y, n or " RI_CONFIG_REPORT_JSON
+                  "FILE (another file than stderr: UCXRI_REPORT_DEST)");
         break;
     case RI_CONFIG_TRACE:
         value_add(text, max, "y, n or a file whose name has a dot or a slash");

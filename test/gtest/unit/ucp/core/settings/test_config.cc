@@ -558,4 +558,16 @@ TEST_F(test_config, print_what_is_in_effect)
             << r.out;
 }
 
+/* One value would be wrong where auto stands for several */
+TEST_F(test_config, print_no_value_for_several)
+{
+    result r = read(SOMETHING, 1);
+
+    for (const char *name : {"UCXRI_RING_SIZE", "UCXRI_DT_RUN_MIN"}) {
+        std::string text = std::string("default: auto\n#\n") + name + "=auto\n";
+
+        EXPECT_NE(std::string::npos, r.out.find(text)) << r.out;
+    }
+}
+
 } // namespace

@@ -54,7 +54,7 @@ TEST(test_config_value, descriptions)
             {"IB_PKEY", "a hexadecimal number from 1 to ffff, or auto"},
             {"TAG_SENDER_MASK",
              "a hexadecimal number from 0 to ffffffffffffffff, or auto"},
-            {"REPORT", "y, n or json:FILE"},
+            {"REPORT", "y, n or json:FILE (another file than stderr: UCXRI_REPORT_DEST)"},
             {"STATS_DEST", "stderr, stdout or the name of a file"},
     };
     size_t found = 0;
