@@ -27,20 +27,33 @@ class Ucxri(AutotoolsPackage):
     version("0.1.0")
 
     variant("verbs", default=True, description="RDMA through InfiniBand and RoCE adapters")
+    variant(
+        "windows",
+        default="none",
+        values=("none", "mpich", "openmpi"),
+        multi=False,
+        description="The MPI for whose windows there is to be a library",
+    )
 
     # The tests have C++
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("ucx@1.13:")
     depends_on("rdma-core", when="+verbs")
+    # Its header only: the library is not linked with it
+    depends_on("mpich", type="build", when="windows=mpich")
+    depends_on("openmpi", type="build", when="windows=openmpi")
 
     conflicts("platform=darwin", msg="ucxri runs on Linux only")
 
     def configure_args(self):
-        return [
-            "--with-ucx=" + self.spec["ucx"].prefix,
-            *self.with_or_without("verbs"),
-        ]
+        args = ["--with-ucx=" + self.spec["ucx"].prefix, *self.with_or_without("verbs")]
+        for mpi in ("mpich", "openmpi"):
+            if self.spec.satisfies("windows=" + mpi):
+                args.append("--with-" + mpi + "=" + self.spec[mpi].prefix)
+            else:
+                args.append("--without-" + mpi)
+        return args
 
     # "make check" takes an hour
     def check(self):

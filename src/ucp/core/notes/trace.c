@@ -9,6 +9,7 @@
 #include "../../../ucs/settings.h"
 #include "../../../ucs/log.h"
 #include "../../../ucs/output.h"
+#include "../../../ucs/rank.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -85,6 +86,9 @@ void ri_trace_dump(const ri_trace_t *trace, const char *title)
     static const char *const formats[] = {
 #define TRACE_FORMAT(_name, _format) [RI_TRACE_##_name] = _format,
             RI_TRACE_EVENTS(TRACE_FORMAT)};
+    const char *rank = ri_rank_text();
+    char label[48]   = "";
+    char process[96];
     uint64_t i;
     FILE *stream;
 
@@ -92,15 +96,21 @@ void ri_trace_dump(const ri_trace_t *trace, const char *title)
         return;
     }
 
+    /* Lines of several ranks may come in between each other */
+    ri_rank_process(process, sizeof(process));
+    if (rank != NULL) {
+        snprintf(label, sizeof(label), "[%s] ", rank);
+    }
     stream = ri_output_open(ri_config.trace_dest);
-    fprintf(stream, "ucxri: trace of %s, %lu events, the latest %lu:\n", title,
-            (unsigned long)trace->next,
+    fprintf(stream, "ucxri: %strace of %s, process %s: %lu events, the latest %lu:\n",
+            label, title, process, (unsigned long)trace->next,
             (unsigned long)ri_min(trace->next, trace->mask + 1ul));
     i = (trace->next > trace->mask) ? (trace->next - trace->mask - 1) : 0;
     for (; i < trace->next; ++i) {
         const ri_trace_entry_t *entry = &trace->entries[i & trace->mask];
 
-        fprintf(stream, "%lu.%09lu %-13s ", (unsigned long)(entry->time_ns / 1000000000),
+        fprintf(stream, "%s%lu.%09lu %-13s ", label,
+                (unsigned long)(entry->time_ns / 1000000000),
                 (unsigned long)(entry->time_ns % 1000000000), names[entry->event]);
         trace_print(stream, formats[entry->event], entry->arg);
         fputc('\n', stream);

@@ -73,6 +73,20 @@ TEST_F(test_trace, every_event_has_a_text)
     ri_trace_cleanup(&m_trace);
 }
 
+/* The outputs of several ranks may be one */
+TEST_F(test_trace, lines_name_the_rank)
+{
+    ASSERT_EQ(UCS_OK, ri_trace_init(&m_trace));
+    ri_trace(&m_trace, RI_TRACE_SEND, 0xabc, 17);
+    setenv("PMI_RANK", "3", 1);
+    ri_trace_dump(&m_trace, "a test");
+    unsetenv("PMI_RANK");
+    std::string title = "ucxri: [3] trace of a test, process ";
+    EXPECT_EQ(title, text().substr(0, title.size()));
+    EXPECT_NE(std::string::npos, text().find(": 1 events, the latest 1:\n[3] ")) << text();
+    ri_trace_cleanup(&m_trace);
+}
+
 TEST_F(test_trace, types_have_names)
 {
     ASSERT_EQ(UCS_OK, ri_trace_init(&m_trace));
