@@ -46,6 +46,11 @@ function unit(text, at) {
 entries()
 {
     awk -v options="$1" "$roff"'
+        # What the items that follow have in common
+        !options && /^and .*:$/ {
+            sub(/^and /, "")
+            print ".PP\n" toupper(substr($0, 1, 1)) roff(substr($0, 2))
+        }
         /^[A-Za-z]/ { open = 0; next }
         /^$/ { open = 0; next }
         /^ ? ?ucxri/ || /^Usage/ { next }

@@ -120,14 +120,14 @@ static void html_pairs(const info_job_t *job, FILE *stream)
     }
 }
 
-/* @return The value of a variable in a process, or NULL. */
-static const char *html_setting(const info_process_t *process, const char *name)
+/* @return A variable of a process, or NULL. */
+static const info_setting_t *html_setting(const info_process_t *process, const char *name)
 {
     size_t i;
 
     for (i = 0; i < process->num_settings; ++i) {
         if (!strcmp(process->settings[i].name, name)) {
-            return process->settings[i].value;
+            return &process->settings[i];
         }
     }
     return NULL;
@@ -142,27 +142,34 @@ typedef struct html_value {
 /* More values of one variable are not told. */
 #define HTML_VALUES 8
 
+/* The name of a variable, whether a rank has set it, and its values. */
 static void html_values(const info_job_t *job, const char *name, FILE *stream)
 {
     html_value_t values[HTML_VALUES] = {{0}};
-    const char *value;
+    const info_setting_t *setting;
+    int is_set = 0;
     size_t i, j;
 
     for (i = 0; i < job->count; ++i) {
-        value = html_setting(&job->processes[i], name);
-        for (j = 0; (value != NULL) && (j < HTML_VALUES); ++j) {
-            if ((values[j].value == NULL) || !strcmp(values[j].value, value)) {
-                values[j].value = value;
+        setting = html_setting(&job->processes[i], name);
+        is_set |= (setting != NULL) && setting->is_set;
+        for (j = 0; (setting != NULL) && (j < HTML_VALUES); ++j) {
+            if ((values[j].value == NULL) || !strcmp(values[j].value, setting->value)) {
+                values[j].value = setting->value;
                 ++values[j].ranks;
                 break;
             }
         }
     }
+    fputc('[', stream);
+    html_string(name, stream);
+    fprintf(stream, ",%d", is_set);
     for (j = 0; (j < HTML_VALUES) && (values[j].value != NULL); ++j) {
         fputs(",[", stream);
         html_string(values[j].value, stream);
         fprintf(stream, ",%zu]", values[j].ranks);
     }
+    fputc(']', stream);
 }
 
 /* The variables are those of the first process that has any. */
@@ -177,10 +184,8 @@ static void html_settings(const info_job_t *job, FILE *stream)
         return;
     }
     for (i = 0; i < job->processes[first].num_settings; ++i) {
-        fputc('[', ri_json_next(&list));
-        html_string(job->processes[first].settings[i].name, stream);
+        ri_json_next(&list);
         html_values(job, job->processes[first].settings[i].name, stream);
-        fputc(']', stream);
     }
 }
 

@@ -16,6 +16,7 @@
 typedef struct info_setting {
     char name[40];
     char value[64];
+    int is_set; /* to another value than the default */
 } info_setting_t;
 
 /* One process of a job. */

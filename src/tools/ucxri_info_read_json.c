@@ -61,10 +61,27 @@ static void read_settings(json_t *json, info_process_t *process)
 
     while (json_object(json, &first, setting.name, sizeof(setting.name))) {
         setting.value[0] = '\0';
+        setting.is_set   = 0;
         json_text(json, setting.value, sizeof(setting.value));
         bytes             = (process->num_settings + 1) * sizeof(setting);
         process->settings = info_grow(process->settings, bytes);
         process->settings[process->num_settings++] = setting;
+    }
+}
+
+/* The names of those settings that are no defaults, behind the settings. */
+static void read_set(json_t *json, info_process_t *process)
+{
+    char name[NAME_MAX_LENGTH];
+    int first = 1;
+    size_t i;
+
+    while (json_array(json, &first)) {
+        name[0] = '\0';
+        json_text(json, name, sizeof(name));
+        for (i = 0; i < process->num_settings; ++i) {
+            process->settings[i].is_set |= !strcmp(process->settings[i].name, name);
+        }
     }
 }
 
@@ -216,6 +233,8 @@ static void read_entry(json_t *json, const char *name, document_t *document)
         process->complete = json_true(json);
     } else if (!strcmp(name, "settings")) {
         read_settings(json, process);
+    } else if (!strcmp(name, "set")) {
+        read_set(json, process);
     } else if (!strcmp(name, "values")) {
         read_values(json, process);
     } else if (!strcmp(name, "workers")) {

@@ -187,7 +187,7 @@ void info_summary_foreach(const info_job_t *job,
 /* Longer names of hosts are cut off. */
 static void summary_print_line(const char *const *cells, void *arg)
 {
-    printf("%-18s %11s %11s %11s %11s %16s%s%.14s\n", cells[0], cells[1], cells[2],
+    printf("%-18s %11s %11s %11s %11s %7s%s%.23s\n", cells[0], cells[1], cells[2],
            cells[3], cells[4], cells[5], (cells[6][0] == '\0') ? "" : "  ", cells[6]);
 }
 
@@ -216,9 +216,10 @@ void info_summary_print_head(const info_job_t *job)
 
 void info_summary_print(const info_job_t *job)
 {
-    static const char *const names[INFO_SUMMARY_CELLS] = {
-            "", "sum", "mean", "least", "most", "worst or most at", "on"};
+    static const char *const names[INFO_SUMMARY_CELLS] = {"",     "sum",  "mean", "least",
+                                                          "most", "rank", "host"};
 
     summary_print_line(names, NULL);
     info_summary_foreach(job, summary_print_line, NULL);
+    printf("Rank and host: where it is most, of fast%% and rtr%% where it is least.\n");
 }

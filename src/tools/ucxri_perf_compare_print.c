@@ -7,6 +7,7 @@
 #include "ucxri_perf_compare_print.h"
 #include "ucxri_perf_result.h"
 #include "ucxri_perf_scale.h"
+#include "ucs/base.h"
 #include "ucs/size_text.h"
 
 #include <math.h>
@@ -254,7 +255,10 @@ static void print_dropped(FILE *file, const perf_compare_t *compare)
 /* Which marks are in the tables */
 typedef struct {
     int few, doubt, outliers;
+    int slight; /* a verdict of less than MARKS_SAMPLES samples of a side */
 } marks_t;
+
+#define MARKS_SAMPLES 3
 
 static void find_marks(const perf_compare_t *compare, marks_t *marks)
 {
@@ -266,6 +270,10 @@ static void find_marks(const perf_compare_t *compare, marks_t *marks)
         for (state = 0; state < PERF_NUM_STATES; ++state) {
             if (perf_compare_summary(compare, &compare->lines[i], state, &summary)) {
                 marks->few |= summary.few;
+                marks->slight |= !summary.few &&
+                                 (ri_min(summary.counts[PERF_COMPARE_STOCK],
+                                         summary.counts[PERF_COMPARE_LIBRARY]) <
+                                  MARKS_SAMPLES);
                 marks->doubt |= !summary.few && summary.overlap &&
                                 (summary.verdict == PERF_COMPARE_SLOWER);
             }
@@ -289,6 +297,11 @@ static void print_notes(FILE *file, const perf_compare_t *compare)
     if (marks.few) {
         fprintf(file, "few: a side has less than %zu samples, too few for a verdict\n",
                 compare->enough);
+    }
+    if (marks.slight) {
+        fprintf(file,
+                "one or two samples of each side are a first impression, no proof: see "
+                "--rounds\n");
     }
     if (marks.outliers) {
         fprintf(file, "far out: samples far from the quartiles, which count\n");

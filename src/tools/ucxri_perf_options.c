@@ -72,7 +72,7 @@ static const char help[] =
         "  progress       computation before, between and after the start\n"
         "                 of a message and its wait, on either side        us\n"
         "and one-sided operations on memory of the other process:\n"
-        "  put, get       with a flush                                     us\n"
+        "  put, get       one operation and its flush                      us\n"
         "  atomic         fetch and add of 8 bytes                         us\n"
         "  put-rate       windows of puts                                  Mmsg/s\n"
         "  put-bandwidth, get-bandwidth  windows of puts, and of gets      MB/s\n"

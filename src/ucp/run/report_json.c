@@ -53,13 +53,22 @@ static void json_process(const ri_report_text_t *text, FILE *stream)
             (long long)text->written);
 }
 
-static void json_setting(const char *name, const char *value, void *arg)
+static void json_setting(const char *name, const char *value, int is_set, void *arg)
 {
     ri_json_list_t *list = arg;
 
     ri_json_next(list);
     fprintf(list->stream, "\"%s\": ", name);
     ri_json_string(value, "", list->stream);
+}
+
+static void json_set(const char *name, const char *value, int is_set, void *arg)
+{
+    ri_json_list_t *list = arg;
+
+    if (is_set) {
+        fprintf(ri_json_next(list), "\"%s\"", name);
+    }
 }
 
 static void json_values(const ri_report_text_t *text, FILE *stream)
@@ -159,6 +168,7 @@ static void json_inert(const ri_report_text_t *text, FILE *stream)
 void ri_report_json_write(const ri_report_text_t *text, FILE *stream)
 {
     ri_json_list_t settings = {stream, ""};
+    ri_json_list_t set      = {stream, ""};
     size_t i;
 
     fprintf(stream, "{\n");
@@ -169,7 +179,9 @@ void ri_report_json_write(const ri_report_text_t *text, FILE *stream)
     }
     fprintf(stream, "\"settings\": {\n");
     ri_config_foreach(json_setting, &settings);
-    fprintf(stream, "},\n");
+    fprintf(stream, "},\n\"set\": [");
+    ri_config_foreach(json_set, &set);
+    fprintf(stream, "],\n");
     json_values(text, stream);
     fprintf(stream, "\"workers\": [");
     for (i = 0; i < text->num_workers; ++i) {

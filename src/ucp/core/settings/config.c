@@ -523,7 +523,20 @@ void ri_config_print(FILE *stream, int doc)
     }
 }
 
-void ri_config_foreach(void (*func)(const char *name, const char *value, void *arg),
+/* @return Whether the user has set another value than the default. */
+static int config_is_set(const ri_config_field_t *field)
+{
+    char given[RI_CONFIG_TEXT_MAX], preset[RI_CONFIG_TEXT_MAX];
+    ri_config_t config = config_given;
+
+    ri_config_value_read(field, field->dfl, (char *)&config + field->offset);
+    config_write_field(field, &config, preset, sizeof(preset));
+    config_write_field(field, &config_given, given, sizeof(given));
+    return strcmp(given, preset) != 0;
+}
+
+void ri_config_foreach(void (*func)(const char *name, const char *value, int is_set,
+                                    void *arg),
                        void *arg)
 {
     char name[64], value[RI_CONFIG_TEXT_MAX];
@@ -532,7 +545,7 @@ void ri_config_foreach(void (*func)(const char *name, const char *value, void *a
     for (i = 0; i < ri_config_num_fields; ++i) {
         snprintf(name, sizeof(name), CONFIG_PREFIX "%s", ri_config_fields[i].name);
         config_write_effect(&ri_config_fields[i], value, sizeof(value));
-        func(name, value, arg);
+        func(name, value, config_is_set(&ri_config_fields[i]), arg);
     }
 }
 

@@ -42,9 +42,11 @@ uint64_t ri_config_sender_mask(uint64_t of_application);
  * one. */
 void ri_config_print(FILE *stream, int doc);
 
-/** Call @a func for each variable, in the order of the table, with its name (UCXRI_NAME) and the
- * value that is in effect. Both texts are valid during the call only. */
-void ri_config_foreach(void (*func)(const char *name, const char *value, void *arg),
+/** Call @a func for each variable, in the order of the table, with its name (UCXRI_NAME), the value
+ * that is in effect, and whether it was set to another value than its default. Both texts are valid
+ * during the call only. */
+void ri_config_foreach(void (*func)(const char *name, const char *value, int is_set,
+                                    void *arg),
                        void *arg);
 
 /** Write how one variable was set, as UCXRI_NAME=value, to @a text, which has room for @a max bytes
