@@ -117,6 +117,7 @@ static int file_is_rank(const char *rank)
 static void file_end_texts(ri_timeline_head_t *head)
 {
     head->rank[sizeof(head->rank) - 1]       = '\0';
+    head->ranks[sizeof(head->ranks) - 1]     = '\0';
     head->job[sizeof(head->job) - 1]         = '\0';
     head->host[sizeof(head->host) - 1]       = '\0';
     head->clock[sizeof(head->clock) - 1]     = '\0';
@@ -170,11 +171,11 @@ const char *timeline_file_read(const char *path, timeline_file_t *file)
     }
     memcpy(&file->head, file->content, sizeof(file->head));
     file_end_texts(&file->head);
-    if (!file_is_rank(file->head.rank)) {
-        return "it is damaged";
-    }
     if (file->head.version != RI_TIMELINE_VERSION) {
         return "it was written by another version of the library";
+    }
+    if (!file_is_rank(file->head.rank) || !file_is_rank(file->head.ranks)) {
+        return "it is damaged";
     }
 
     for (offset = sizeof(file->head); offset < length; offset += size) {

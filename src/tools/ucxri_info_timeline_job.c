@@ -12,24 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int timeline_job_is_file(const char *path)
-{
-    char magic[sizeof(RI_TIMELINE_MAGIC)] = "";
-    int is_one                            = 0;
-    struct stat st;
-    FILE *stream;
-
-    if ((stat(path, &st) != 0) || !S_ISREG(st.st_mode)) {
-        return 0; /* what comes through a pipe can be read once only */
-    }
-    stream = fopen(path, "re");
-    if (stream != NULL) {
-        is_one = (fread(magic, 1, sizeof(magic), stream) == sizeof(magic)) &&
-                 !memcmp(magic, RI_TIMELINE_MAGIC, sizeof(magic));
-        fclose(stream);
-    }
-    return is_one;
-}
+/* Of the ranks that are missing, so many are named. */
+#define JOB_MISSING 8
 
 /* Whether a file begins with a text. */
 static int job_begins_with(const char *path, const char *text)
@@ -44,6 +28,15 @@ static int job_begins_with(const char *path, const char *text)
         fclose(stream);
     }
     return (count == length) && !memcmp(head, text, length);
+}
+
+int timeline_job_is_file(const char *path)
+{
+    struct stat st;
+
+    /* What comes through a pipe can be read once only */
+    return (stat(path, &st) == 0) && S_ISREG(st.st_mode) &&
+           job_begins_with(path, RI_TIMELINE_MAGIC);
 }
 
 const char *timeline_job_would_lose(const char *out, const char *head, char **paths,
@@ -204,6 +197,32 @@ static int job_check_runs(const timeline_job_t *job)
     return 1;
 }
 
+/* Say which ranks have no file here. Their part of the job is drawn by nobody. */
+static void job_tell_missing(const timeline_job_t *job)
+{
+    const long ranks = strtol(job->processes[0].head.ranks, NULL, 10);
+    long missing     = ranks - (long)job->count;
+    unsigned at      = 0;
+    long rank;
+
+    if ((missing <= 0) || !strcmp(job->processes[0].head.rank, "-")) {
+        return;
+    }
+    fprintf(stderr,
+            "ucxri_info: %ld of the %ld ranks of the job %s no file here:", missing,
+            ranks, (missing == 1) ? "has" : "have");
+    for (rank = 0; (rank < ranks) && (missing > ranks - (long)job->count - JOB_MISSING);
+         ++rank) {
+        if ((at < job->count) && (job_number(&job->processes[at]) == rank)) {
+            ++at;
+        } else {
+            fprintf(stderr, " %ld", rank);
+            --missing;
+        }
+    }
+    fprintf(stderr, "%s\n", (missing > 0) ? " ..." : "");
+}
+
 /* Which process a worker belongs to is known by index, and ranks are sorted: owners last. */
 static int job_sort(timeline_job_t *job)
 {
@@ -325,7 +344,11 @@ int timeline_job_read(timeline_job_t *job, char **paths, int count)
         return timeline_job_fail(paths[0], "no memory for a timeline of these files");
     }
     job->all_read = all_read;
-    return job_check_runs(job);
+    if (!job_check_runs(job)) {
+        return 0;
+    }
+    job_tell_missing(job);
+    return 1;
 }
 
 double timeline_job_us(const timeline_job_t *job, const timeline_process_t *process,

@@ -35,7 +35,7 @@ import re
 import struct
 import sys
 
-HEAD = struct.Struct('=8sII16s64s64s64s64s')
+HEAD = struct.Struct('=8sII16s16s64s64s64s64s')
 BLOCK = struct.Struct('=IIQQQQQ')
 ENTRY = struct.Struct('=QQQQQQ')
 MARK = 0x4b4c4254
@@ -227,7 +227,7 @@ class Process:
         self.late, self.real, self.uid = late, real, uid
         self.entries = []
         self.stream = open(path, 'wb')
-        self.stream.write(HEAD.pack(b'ucxritl', 1, 1000 + rank, str(rank).encode(), b'77', host,
+        self.stream.write(HEAD.pack(b'ucxritl', 2, 1000 + rank, str(rank).encode(), b'2', b'77', host,
                                     b'boot of ' + host, b'program'))
         self.flush(0)
 

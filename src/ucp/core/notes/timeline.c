@@ -102,7 +102,8 @@ static void timeline_create(void)
 {
     ri_timeline_head_t head = {
             .magic = RI_TIMELINE_MAGIC, .version = RI_TIMELINE_VERSION, .pid = getpid()};
-    const char *rank = ri_rank_text();
+    const char *rank  = ri_rank_text();
+    const char *ranks = ri_rank_count_text();
     char name[PATH_MAX];
 
     file.pid    = getpid();
@@ -118,6 +119,7 @@ static void timeline_create(void)
         return;
     }
     snprintf(head.rank, sizeof(head.rank), "%s", (rank == NULL) ? "-" : rank);
+    snprintf(head.ranks, sizeof(head.ranks), "%s", (ranks == NULL) ? "-" : ranks);
     ri_rank_job(head.job, sizeof(head.job));
     ri_rank_host(head.host, sizeof(head.host));
     timeline_name_clock(head.clock, sizeof(head.clock));

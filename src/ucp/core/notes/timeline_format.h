@@ -14,7 +14,7 @@
 
 /* The first bytes of a file, the version of its format, and what each block begins with. */
 #define RI_TIMELINE_MAGIC   "ucxritl"
-#define RI_TIMELINE_VERSION 1
+#define RI_TIMELINE_VERSION 2
 #define RI_TIMELINE_MARK    0x4b4c4254u
 
 /* Number of entries that a block has at most. */
@@ -26,6 +26,7 @@ typedef struct ri_timeline_head {
     uint32_t version; /* RI_TIMELINE_VERSION */
     uint32_t pid;     /* of the process */
     char rank[16];    /* in the job; "-": it is not known */
+    char ranks[16];   /* that the job has, in the same way */
     char job[64];     /* ri_rank_job() */
     char host[64];    /* ri_rank_host() */
     char clock[64];   /* processes with the same text have the same monotonic clock */

@@ -75,6 +75,7 @@ TEST_F(test_timeline, head_and_entries)
     EXPECT_EQ(RI_TIMELINE_VERSION, (int)m_head.version);
     EXPECT_EQ((uint32_t)getpid(), m_head.pid);
     EXPECT_STREQ("3", m_head.rank);
+    EXPECT_STREQ("-", m_head.ranks);
     EXPECT_STRNE("", m_head.host);
     EXPECT_STRNE("", m_head.clock);
     ASSERT_EQ(2u, m_blocks.size()); /* the start, and the end */
