@@ -14,7 +14,9 @@
 #                     are compiled several sources at a time, and with --werror with precompiled
 #                     headers, so that what a source lacks does not show; and a third of the model's
 #                     configurations, and of the API tests by each plane but the first, with a
-#                     sanitizer of all gtests, another third in each run
+#                     sanitizer of all gtests, another third in each run; a third of the seeds of
+#                     tests that try many; some steps in one run of three only; and of some MPI
+#                     tests those of one MPI, each in turn
 #   --long            more of everything, see "The long run" in docs/testing.md; hours
 #   --only LIST       only these steps, with commas, see --list; configure and build always
 #                     run, and tests (builds them) if a later one needs it
@@ -57,12 +59,20 @@ sanitizer=
 [ $tsan = no ] || sanitizer=tsan
 [ $asan$tsan != yesyes ] || misuse "--asan and --tsan exclude each other"
 
+# Which datagrams get lost is another choice in each run, and what is left out
+ud_seed=${UD_SEED-$(($(date +%s) / 60 % 10000 + 1))}
+
 # The steps of this kind of build, and of each its limit, what it needs built, its company, and whether
 # --quick runs a third of its tests
 steps=()
+left_out=()
 declare -A limit=() needs=() company=() third=()
-while IFS=$'\t' read -r step seconds of_build builds with thirds; do
+while IFS=$'\t' read -r step seconds of_build builds with thirds turn; do
     [[ -n $step && $step != "#"* && ,$builds, == *,${sanitizer:-plain},* ]] || continue
+    if [[ $quick == yes && -z $only && ${turn:--} != - && $turn != $((ud_seed % 3)) ]]; then
+        left_out+=("$step")
+        continue
+    fi
     steps+=("$step")
     # A build ahead of its tests may be behind all else
     [ $long$build_only = nono ] || seconds=$((30 * seconds))
@@ -280,7 +290,8 @@ step_script()
     export FUZZ_SECONDS=60 UD_SEED=$ud_seed
     [ -z "$sanitizer" ] || export GTEST_LIMIT=840
     [ -z "${third[$name]-}" ] || export GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=$((ud_seed % 3))
-    [ $quick = no ] || export FUZZ_SECONDS=10 CHECK_QUICK=1
+    [ $quick = no ] || export FUZZ_SECONDS=10 CHECK_QUICK=1 RI_TEST_SHARE=3 RI_TEST_TURN=$((ud_seed % 3))
+    [ $quick = no ] || [ -n "$only" ] || export CHECK_TURN=$ud_seed
     [ $long = no ] || export FUZZ_SECONDS=600 GTEST_LIMIT=3600 CHECK_LONG=1
     set --
     # Where ThreadSanitizer looks, only what has threads is worth its time
@@ -456,8 +467,6 @@ rm -f "$build_dir/never" "$build_dir"/times.*
 mkfifo "$build_dir/never" || exit 2
 ls -A /dev/shm 2>/dev/null | sort >"$build_dir/shm.before"
 
-# Which datagrams get lost is another choice in each run, and which tests are left out
-ud_seed=${UD_SEED-$(($(date +%s) / 60 % 10000 + 1))}
 chosen=()
 for step in "${steps[@]}"; do
     [[ $step != *_ud*_faults ]] || chosen[0]="faults, "
@@ -465,6 +474,7 @@ for step in "${steps[@]}"; do
 done
 text=$(printf %s "${chosen[@]}")
 [ -z "$text" ] || echo "${text%, } by UD_SEED=$ud_seed"
+[ ${#left_out[@]} -eq 0 ] || echo "left out in this run, by UD_SEED=$ud_seed: ${left_out[*]}"
 
 # In their order: one that wants to be alone waits until nothing runs, and all others wait for it
 number=0

@@ -292,8 +292,8 @@ static int check_is_by_hydra(void)
            (getenv("SLURM_PROCID") == NULL) && (getenv("PMIX_RANK") == NULL);
 }
 
-/* Processes that another MPI's launcher has started do not find each other: each is a job of its own.
- * An MPI that was built with PMIx can be started by Open MPI's. */
+/* Processes that another MPI's launcher has started do not find each other: each is a job of its
+ * own. An MPI that was built with PMIx can be started by Open MPI's. */
 static void check_launcher(check_t *check, const char *program, const check_libs_t *libs)
 {
     if (check->is_openmpi && check_is_by_hydra()) {

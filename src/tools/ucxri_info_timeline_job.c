@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Of the ranks that are missing, so many are named. */
+/* How many of the ranks that are missing are named. */
 #define JOB_MISSING 8
 
 /* Whether a file begins with a text. */

@@ -24,6 +24,19 @@ fi
 export UCX_MM_RX_BUFS_GROW=64
 huge_malloc=GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
+# mpis_in_turn PLACE: the MPIs that a script goes through: both, or with CHECK_QUICK one of them, another
+# one in the next run. Scripts of different places do not leave out the same one.
+mpis_in_turn()
+{
+    local -a both=(mpich openmpi)
+
+    if [ -n "${CHECK_QUICK-}" ] && [ -n "${CHECK_TURN-}" ] && [ -z "$SKIP_MPICH$SKIP_OPENMPI" ]; then
+        echo "${both[($1 + CHECK_TURN) % 2]}"
+    else
+        echo "${both[@]}"
+    fi
+}
+
 LIB=$abs_top_builddir/src/libucxri.so
 TMP=$abs_builddir/check/tmp/$(basename "$0" .test)
 rm -rf "$TMP"

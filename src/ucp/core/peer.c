@@ -52,7 +52,9 @@ void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks, ri_peer_r
     uint8_t slow = peer->reads.slow;
     int before   = peer->reads.is_slow;
 
+    /* Of messages through a ring nothing is learnt that receives could be offered by */
     if ((length <= ri_config.eager_thresh) || (length > ri_config.ring_slow) ||
+        (ri_config.rtr == UCS_YES) ||
         (fast <= 0)) { /* then it is not known what a tick is */
         return;
     }

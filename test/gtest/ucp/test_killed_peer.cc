@@ -8,6 +8,7 @@
  */
 
 #include "common/sanitized.h"
+#include "common/share.h"
 #include "kill_point.h"
 #include "killed_scenarios.h"
 
@@ -15,6 +16,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -285,23 +287,27 @@ bool may_be_abrupt(const killed_setting &setting)
     return (setting.cma && !setting.mode_peer) || setting.rdma;
 }
 
-/* Kill at each point, from the first one on (or UCP_TEST_FROM). */
+/* Kill at each point, from the first one on (or UCP_TEST_FROM). Stores are many, of which a share
+ * may be left out. */
 void sweep(const killed_scenario &s, const killed_setting &setting, kill_at what)
 {
 #if RI_TEST_ASAN
-    const unsigned long STEP = 4; /* it takes much longer there */
+    unsigned long step = 4; /* it takes much longer there */
 #else
     /* Together, the points are not the same in each run anyway. */
-    const unsigned long STEP = (what == kill_at::STORE) && setting.together ? 3 : 1;
+    unsigned long step = (what == kill_at::STORE) && setting.together ? 3 : 1;
 #endif
     constexpr unsigned long MAX = 1000;
-    const char *from            = getenv("UCP_TEST_FROM");
-    unsigned long n             = (from != nullptr) ? strtoul(from, nullptr, 0) : 1;
-    bool reached                = true;
+    bool is_many                = (what == kill_at::STORE);
+    unsigned long n = test_number("UCP_TEST_FROM", 1 + (is_many ? test_turn() : 0));
+    unsigned count  = 0;
+    bool reached    = true;
 
-    for (; reached && !::testing::Test::HasFailure(); n += STEP) {
+    step = is_many ? std::max(step, test_share()) : step;
+
+    for (; reached && !::testing::Test::HasFailure(); n += step, ++count) {
         SCOPED_TRACE(std::string(s.name) + ", point " + std::to_string(n));
-        if (may_be_abrupt(setting) && (n % 3 == 1)) {
+        if (may_be_abrupt(setting) && (count % 3 == 0)) {
             run({s, setting, {what, n}, 1});
         }
         reached = run({s, setting, {what, n}, 0});

@@ -478,7 +478,8 @@ static int config_is_auto(const ri_config_field_t *field)
            UCS_MEMUNITS_AUTO;
 }
 
-/* The value in effect. Where auto stands for several values, that word says more than one of them. */
+/* The value in effect. Where auto stands for several values, that word says more than one of
+ * them. */
 static void config_write_effect(const ri_config_field_t *field, char *value, size_t max)
 {
     int is_several = (field->flags & RI_CONFIG_SEVERAL) && config_is_auto(field);

@@ -43,8 +43,8 @@ uint64_t ri_config_sender_mask(uint64_t of_application);
 void ri_config_print(FILE *stream, int doc);
 
 /** Call @a func for each variable, in the order of the table, with its name (UCXRI_NAME), the value
- * that is in effect, and whether it was set to another value than its default. Both texts are valid
- * during the call only. */
+ * that is in effect, and @a is_set: it was set to another value than its default. Both texts are
+ * valid during the call only. */
 void ri_config_foreach(void (*func)(const char *name, const char *value, int is_set,
                                     void *arg),
                        void *arg);

@@ -39,8 +39,8 @@ enum {
     RI_CONFIG_POWER    = 1 << 2, /* SIZE: powers of two only */
     RI_CONFIG_POSITIVE = 1 << 3, /* TIME: not 0 */
     RI_CONFIG_MEASURED = 1 << 4, /* SIZE: auto follows from costs that are measured */
-    RI_CONFIG_SEVERAL =
-            1 << 5 /* SIZE: auto stands for several values, which its text lists */
+    /* SIZE: auto stands for several values, which its text lists */
+    RI_CONFIG_SEVERAL = 1 << 5
 };
 
 /* One variable: an entry of ri_config_fields (config_table.h). */

@@ -7,6 +7,8 @@
 #ifndef RI_TEST_RNG_H
 #define RI_TEST_RNG_H
 
+#include "common/share.h"
+
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -39,15 +41,15 @@ private:
     uint64_t m_state;
 };
 
-/* Run @a test for seeds 1 to @a count, or for the one in the environment; stops at the
- * first seed that fails. */
+/* Run @a test for seeds 1 to @a count, for a share of them, or for the one in the environment; stops
+ * at the first seed that fails. */
 inline void for_seeds(uint64_t count, const std::function<void(rng &)> &test)
 {
     const char *fixed = getenv("RI_TEST_SEED");
-    uint64_t first    = (fixed == nullptr) ? 1 : strtoull(fixed, nullptr, 0);
-    uint64_t last     = (fixed == nullptr) ? count : first;
+    uint64_t first = (fixed == nullptr) ? 1 + test_turn() : strtoull(fixed, nullptr, 0);
+    uint64_t last  = (fixed == nullptr) ? count : first;
 
-    for (uint64_t seed = first; seed <= last; ++seed) {
+    for (uint64_t seed = first; seed <= last; seed += test_share()) {
         SCOPED_TRACE("RI_TEST_SEED=" + std::to_string(seed));
         rng random(seed);
 

@@ -39,6 +39,7 @@ TEST_F(test_peer, slow_reads)
     ri_costs_t before   = ri_costs;
     ri_peer_t peer      = {};
 
+    ri_config.rtr          = UCS_AUTO;
     ri_config.eager_thresh = length - 1;
     ri_config.ring_slow    = length;
 
@@ -77,6 +78,14 @@ TEST_F(test_peer, slow_reads)
         }
         EXPECT_FALSE(peer.reads.is_slow) << other;
     }
+
+    /* Messages that go through a ring for slow reads would keep receives from being offered */
+    ri_config.rtr = UCS_YES;
+    for (int i = 0; i < 2 * RI_PEER_SLOW_TIMES; ++i) {
+        ri_peer_note_read(&peer, length, 1000000, RI_PEER_READ_ALONE);
+    }
+    EXPECT_FALSE(peer.reads.is_slow);
+    ri_config.rtr = UCS_AUTO;
 
     /* It is not known what a tick is */
     ri_costs.line_ticks = 0;

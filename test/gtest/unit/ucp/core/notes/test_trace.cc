@@ -83,7 +83,8 @@ TEST_F(test_trace, lines_name_the_rank)
     unsetenv("PMI_RANK");
     std::string title = "ucxri: [3] trace of a test, process ";
     EXPECT_EQ(title, text().substr(0, title.size()));
-    EXPECT_NE(std::string::npos, text().find(": 1 events, the latest 1:\n[3] ")) << text();
+    EXPECT_NE(std::string::npos, text().find(": 1 events, the latest 1:\n[3] "))
+            << text();
     ri_trace_cleanup(&m_trace);
 }
 
