@@ -41,15 +41,17 @@ private:
     uint64_t m_state;
 };
 
-/* Run @a test for seeds 1 to @a count, for a share of them, or for the one in the environment; stops
- * at the first seed that fails. */
-inline void for_seeds(uint64_t count, const std::function<void(rng &)> &test)
+/* Run @a test for each @a step-th seed from @a first to @a count, or for the one in the environment;
+ * stops at the first seed that fails. */
+inline void for_some_seeds(uint64_t first, uint64_t count, uint64_t step,
+                           const std::function<void(rng &)> &test)
 {
     const char *fixed = getenv("RI_TEST_SEED");
-    uint64_t first = (fixed == nullptr) ? 1 + test_turn() : strtoull(fixed, nullptr, 0);
-    uint64_t last  = (fixed == nullptr) ? count : first;
 
-    for (uint64_t seed = first; seed <= last; seed += test_share()) {
+    if (fixed != nullptr) {
+        first = count = strtoull(fixed, nullptr, 0);
+    }
+    for (uint64_t seed = first; seed <= count; seed += step) {
         SCOPED_TRACE("RI_TEST_SEED=" + std::to_string(seed));
         rng random(seed);
 
@@ -58,6 +60,18 @@ inline void for_seeds(uint64_t count, const std::function<void(rng &)> &test)
             return;
         }
     }
+}
+
+/* Run @a test for seeds 1 to @a count. */
+inline void for_seeds(uint64_t count, const std::function<void(rng &)> &test)
+{
+    for_some_seeds(1, count, 1, test);
+}
+
+/* Run @a test, which takes seconds, for a share of these seeds (share.h). */
+inline void for_share_of_seeds(uint64_t count, const std::function<void(rng &)> &test)
+{
+    for_some_seeds(1 + test_turn(), count, test_share(), test);
 }
 
 #endif

@@ -361,7 +361,7 @@ TEST_F(test_mail_parts, killed_in_the_middle)
 /* The target writes anything into its mailbox: no byte is written beside the result, and it ends. */
 TEST_F(test_mail_parts, hostile_target)
 {
-    for_seeds(10, [&](rng &random) {
+    for_share_of_seeds(10, [&](rng &random) {
         std::atomic<bool> is_over{false};
         const uint64_t seed = random.next();
         unsigned answered   = 0;

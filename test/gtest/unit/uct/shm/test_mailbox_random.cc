@@ -150,7 +150,8 @@ TEST_F(test_mailbox_random, random_origins)
     for (unsigned i = 0; i < 4; ++i) {
         ASSERT_EQ(UCS_OK, open(i));
     }
-    for_seeds(4, [&](rng &random) { run_origins(&m_rx, m_tx.get(), 4, random); });
+    for_share_of_seeds(4,
+                       [&](rng &random) { run_origins(&m_rx, m_tx.get(), 4, random); });
 }
 
 } // namespace

@@ -138,7 +138,7 @@ TEST_F(test_ring_grow, full)
 /* Once all was read there is room for any message, wherever the lap is: nobody waits for ever. */
 TEST_F(test_ring_grow, random)
 {
-    for_seeds(20, [&](rng &random) {
+    for_share_of_seeds(20, [&](rng &random) {
         close_both();
         SetUp();
         for (unsigned i = 0; i < 3000; ++i) {

@@ -61,6 +61,7 @@ TEST_F(test_coop, slow_copies_are_noticed)
     ri_costs_t before = ri_costs;
     bytes content     = pattern(3, LONG);
 
+    ri_config.rtr       = UCS_AUTO;
     ri_costs.line       = 100;
     ri_costs.line_ticks = 100;
     ri_costs.plane      = {.call = 1e-3, .rate = 1e9}; /* no copy is as fast */

@@ -69,6 +69,7 @@ TEST_F(test_rndv_get, slow_reads_are_noticed)
     ri_costs_t before = ri_costs;
 
     connect_planes();
+    ri_config.rtr       = UCS_AUTO;
     ri_costs.line       = 100;
     ri_costs.line_ticks = 100;
     ri_costs.plane      = {.call = 1e-3, .rate = 1e9}; /* no read is as fast */
