@@ -68,7 +68,7 @@ inline void for_seeds(uint64_t count, const std::function<void(rng &)> &test)
     for_some_seeds(1, count, 1, test);
 }
 
-/* Run @a test, which takes seconds, for a share of these seeds (share.h). */
+/* Run @a test, which takes seconds, for a share of the seeds 1 to @a count (share.h). */
 inline void for_share_of_seeds(uint64_t count, const std::function<void(rng &)> &test)
 {
     for_some_seeds(1 + test_turn(), count, test_share(), test);
