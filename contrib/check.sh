@@ -16,7 +16,7 @@
 #                     configurations, and of the API tests by each plane but the first, with a
 #                     sanitizer of all gtests, another third in each run; a third of the seeds of
 #                     tests that try many; some steps in one run of three only; and of some MPI
-#                     tests those of one MPI, each in turn
+#                     tests those of one MPI, which UD_SEED chooses
 #   --long            more of everything, see "The long run" in docs/testing.md; hours
 #   --only LIST       only these steps, with commas, see --list; configure and build always
 #                     run, and tests (builds them) if a later one needs it
@@ -59,7 +59,7 @@ sanitizer=
 [ $tsan = no ] || sanitizer=tsan
 [ $asan$tsan != yesyes ] || misuse "--asan and --tsan exclude each other"
 
-# Which datagrams get lost is another choice in each run, and what is left out
+# It chooses which datagrams get lost and what is left out. By default it follows from the time.
 ud_seed=${UD_SEED-$(($(date +%s) / 60 % 10000 + 1))}
 
 # The steps of this kind of build, and of each its limit, what it needs built, its company, and whether

@@ -197,7 +197,7 @@ static int job_check_runs(const timeline_job_t *job)
     return 1;
 }
 
-/* Say which ranks have no file here. Their part of the job is drawn by nobody. */
+/* Say which ranks have no file here. The picture lacks them. */
 static void job_tell_missing(const timeline_job_t *job)
 {
     const long ranks = strtol(job->processes[0].head.ranks, NULL, 10);

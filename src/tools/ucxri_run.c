@@ -395,11 +395,10 @@ int main(int argc, char **argv)
         check_program(&check, options.is_off ? NULL : library, program);
     }
     run_env_add_windows(library, check.windows, libraries, sizeof(libraries));
+    lacks_windows = check_note_windows(&check, libraries);
     if (options.is_check) {
-        check_note_windows(&check, libraries);
         return run_check(&check);
     }
-    lacks_windows = check_note_windows(&check, libraries);
 
     if (check.fault != CHECK_NO_PROGRAM) {
         /* With --off as well: what is compared is the library, and not UCX with something else */

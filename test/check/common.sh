@@ -24,8 +24,8 @@ fi
 export UCX_MM_RX_BUFS_GROW=64
 huge_malloc=GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
-# mpis_in_turn PLACE: the MPIs that a script goes through: both, or with CHECK_QUICK one of them, another
-# one in the next run. Scripts of different places do not leave out the same one.
+# mpis_in_turn PLACE: the MPIs that a script goes through: both, or with CHECK_QUICK one of them, which
+# CHECK_TURN chooses. Scripts of different places (0 and 1) do not leave out the same one.
 mpis_in_turn()
 {
     local -a both=(mpich openmpi)

@@ -52,7 +52,8 @@ void ri_peer_note_read(ri_peer_t *peer, size_t length, uint64_t ticks, ri_peer_r
     uint8_t slow = peer->reads.slow;
     int before   = peer->reads.is_slow;
 
-    /* Of messages through a ring nothing is learnt that receives could be offered by */
+    /* With UCXRI_RTR=y slow reads are not noted. The messages would go through a ring, and their
+     * receives would not be offered. */
     if ((length <= ri_config.eager_thresh) || (length > ri_config.ring_slow) ||
         (ri_config.rtr == UCS_YES) ||
         (fast <= 0)) { /* then it is not known what a tick is */
